@@ -186,7 +186,7 @@ impl<'a> Base<'a> {
                 let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
                 (change.whole(action, reason), None)
             };
-            if let Some(change) = update.adopted(node) {
+            if let Some(change) = update.decided(node) {
                 return Ok((change, None));
             }
             let digest = |machines: &BTreeMap<String, record::MachineRecord>| {

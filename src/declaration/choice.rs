@@ -72,6 +72,13 @@ impl Choice {
         self.parameters.get(VERSION)?.as_str()
     }
 
+    /// The value of a parameter, with dots between keys; null where nothing sets it.
+    pub fn value(&self, path: &str) -> &Value {
+        let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+        let value = self.parameters.get(first).unwrap_or(&Value::Null);
+        rest.split('.').filter(|key| !key.is_empty()).fold(value, |value, key| &value[key])
+    }
+
     /// The node of a parameter, with dots between keys.
     pub fn written(&self, path: &str) -> Option<&Node<'static>> {
         path.split('.').try_fold(self.node.as_ref()?, |node, key| node.get(key))

@@ -4,6 +4,8 @@
 //! guess of a document's content.
 
 mod document;
+mod encryption;
+mod network;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -19,8 +21,9 @@ pub use rules::{Applied, Change, MINOR_STEPS, OVERRIDABLE, changed_values, check
 use crate::{
     encoding::{base64, unhex},
     node::{self, NodeFile},
-    plan::{EncryptionPlan, NodePlan, Plan, RuntimeKind},
+    plan::{AddonPlan, EncryptionPlan, NodePlan, Plan, ProviderPlan, RuntimeKind},
     secrets::{Authority, Bundle, Derivation},
+    spec::Arch,
     tree::{self, Generation, Manifest, ManifestFile, Role},
 };
 
@@ -90,9 +93,16 @@ pub struct Record {
     /// Keyed digests of what the founder alone applies, by [`Founding::name`]: no document carries it after the founding.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub founding: BTreeMap<String, String>,
-    /// The keys of encryption at rest, the one that writes first; absent without key services.
+    /// The keys of encryption at rest, the one that writes first; none without encryption. Absent in records of earlier versions,
+    /// except with key services.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encryption: Option<Vec<String>>,
+    /// The resources that they encrypt. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub encryption: Vec<String>,
+    pub encrypted_resources: Vec<String>,
+    /// Parameters of the network plugin on which the packets of all nodes have to agree. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub datapath: BTreeMap<String, Value>,
     /// Date of the administrator's certificate, where it is not the bundle's.
     #[serde(
         default,
@@ -128,6 +138,15 @@ pub struct Fixed {
     /// Where etcd's data is: a member that starts with another directory has no data. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etcd_data: Option<String>,
+    /// Host and port of the endpoint, which kubelets, kube-proxy and kubeconfigs keep. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The virtual address of the endpoint, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint_address: Option<String>,
+    /// The network plugin. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_plugin: Option<String>,
     /// SHA-256 of each CA's certificate.
     pub authorities: BTreeMap<String, String>,
     /// Keyed digest of these values and of the cluster's name: a value that was edited by hand does not go with it.
@@ -160,6 +179,9 @@ impl Topology {
 pub struct MachineRecord {
     /// Its roles.
     pub roles: Vec<Role>,
+    /// The architecture of its binaries. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arch: Option<Arch>,
     /// 1 for its first document, one more for each change.
     pub generation: u32,
     /// The date of its certificates.
@@ -203,6 +225,7 @@ impl Record {
     /// The record of a plan, without machines.
     pub fn new(plan: &Plan, bundle: &Bundle) -> Self {
         let runtime = |kind| (plan.runtime.kind == kind).then(|| plan.runtime.version.clone());
+        let encryption = plan.kubernetes.control_plane.encryption.as_ref();
         Self {
             api_version: Self::API_VERSION.to_owned(),
             kind: Self::KIND.to_owned(),
@@ -215,13 +238,9 @@ impl Record {
             crio: runtime(RuntimeKind::Crio),
             fixed: Fixed::of(plan, bundle),
             founding: BTreeMap::new(),
-            encryption: plan
-                .kubernetes
-                .control_plane
-                .encryption
-                .as_ref()
-                .map(EncryptionPlan::recorded)
-                .unwrap_or_default(),
+            encryption: Some(encryption.map(EncryptionPlan::recorded).unwrap_or_default()),
+            encrypted_resources: encryption.map(|own| own.resources.clone()).unwrap_or_default(),
+            datapath: plan.plugin().map(AddonPlan::datapath).unwrap_or_default(),
             administrator: None,
             machines: BTreeMap::new(),
             accepted: Vec::new(),
@@ -269,6 +288,21 @@ impl Record {
         }
     }
 
+    /// The same record with what a render of some machines leaves: others still have what the last whole render brought.
+    #[must_use]
+    pub fn kept_from(self, base: &Self) -> Self {
+        Self {
+            kubernetes: base.kubernetes.clone(),
+            etcd: base.etcd.clone(),
+            containerd: base.containerd.clone(),
+            crio: base.crio.clone(),
+            encryption: base.encryption.clone(),
+            encrypted_resources: base.encrypted_resources.clone(),
+            datapath: base.datapath.clone(),
+            ..self
+        }
+    }
+
     /// Machines that are not what the first render makes of them: those with a date of their own or a changed document.
     pub fn generations(&self, bundle_issued_at: OffsetDateTime) -> BTreeMap<String, Generation> {
         let machines = self.machines.iter().map(|(name, machine)| {
@@ -310,6 +344,7 @@ pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, Ma
         let roles = files.iter().find(|file| !file.roles.is_empty());
         let machine = MachineRecord {
             roles: roles.map(|file| file.roles.clone()).unwrap_or_default(),
+            arch: None,
             generation: own.generation,
             issued_at: own.issued_at,
             digest: machine_digest(bundle, name, own.issued_at, &files),
@@ -332,6 +367,7 @@ pub fn listed(names: &[&str]) -> String {
 pub fn unrendered(node: &NodePlan, issued_at: OffsetDateTime) -> MachineRecord {
     MachineRecord {
         roles: crate::delivery::roles(node),
+        arch: Some(node.arch),
         generation: 1,
         issued_at,
         digest: String::new(),
@@ -354,6 +390,12 @@ impl Fixed {
                 false => Topology::Stacked,
             },
             etcd_data: Some(plan.etcd.data_dir.clone()),
+            endpoint: Some(format!("{}:{}", plan.endpoint.host, plan.endpoint.port)),
+            endpoint_address: match &plan.endpoint.provider {
+                ProviderPlan::KubeVip { address, .. } => Some(address.to_string()),
+                ProviderPlan::External | ProviderPlan::Local { .. } => None,
+            },
+            network_plugin: plan.plugin().map(|plugin| plugin.key().to_owned()),
             authorities: BTreeMap::from([
                 authority("kubernetes", &bundle.kubernetes),
                 authority("etcd", &bundle.etcd),

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     record::{MachineRecord, Record},
     secrets::Bundle,
-    tree::Manifest,
+    tree::{Manifest, is_update},
 };
 
 impl Update<'_> {
@@ -45,6 +45,13 @@ impl Update<'_> {
         };
         machines.iter().take(8).map(one).collect()
     }
+}
+
+/// A script of an update that nobody has said is done.
+pub fn pending(out: &Path, tree: &Manifest) -> Option<String> {
+    let mut scripts = tree.files.iter().map(|file| &file.path).filter(|path| is_update(path));
+    let script = scripts.find(|path| path.ends_with(".sh") && out.join(path).exists())?;
+    Some(out.join(script).display().to_string())
 }
 
 /// A record of another cluster or bundle, or one whose fixed values were edited.

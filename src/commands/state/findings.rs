@@ -16,13 +16,17 @@ use crate::{
     secrets::KeyKind,
 };
 
-/// Findings that concern all machines: a render of some does not touch the others.
-const OF_ALL: [&str; 3] = ["FL1215", "FL1216", "FL1218"];
-
 impl Update<'_> {
     fn change(&self) -> Option<Change<'_>> {
         let (base, text) = (self.base.as_ref()?, self.state.text.as_ref()?);
-        let Rendering { project, now, .. } = self.render;
+        let Rendering {
+            project,
+            bundle,
+            nodes,
+            whole,
+            now,
+            ..
+        } = self.render;
         let profile = project.profiles.kubernetes(&base.kubernetes);
         Some(Change {
             text,
@@ -34,6 +38,10 @@ impl Update<'_> {
                 manifests: self.render.applying.manifests != Apply::Never && self.manifests_node().is_some(),
             },
             plan: &project.plan,
+            rendered: nodes,
+            whole,
+            pending: self.pending.as_deref(),
+            rotating: bundle.other_authorities().is_some(),
             spec: project.spec.root(),
             running: profile.map(|profile| &**profile),
             founded_at: self.next.founded_at.unwrap_or(now),
@@ -54,7 +62,6 @@ impl Update<'_> {
             return Vec::new();
         }
         let mut findings = record::check(&change);
-        findings.retain(|finding| self.render.whole || !OF_ALL.contains(&finding.code));
         findings.extend(self.ended());
         findings.extend(self.unbrought());
         diagnostic::sort(&mut findings);

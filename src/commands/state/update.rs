@@ -11,7 +11,7 @@ use time::{Duration, OffsetDateTime};
 use super::{
     super::{assembly::Assembly, failure::Failure, project::Project, streams},
     State,
-    base::{adopted, caught_up, refuse_foreign, refuse_part_of_step, refuse_unrecorded},
+    base::{adopted, caught_up, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded},
 };
 use crate::{
     changes::{Action, Configuration, Handler, MachineChange},
@@ -20,7 +20,7 @@ use crate::{
     plan::NodePlan,
     record::{self, Founding, MachineRecord, Record},
     secrets::Bundle,
-    tree::Manifest,
+    tree::{Manifest, Role},
 };
 
 /// The administrator's certificate is made anew when less of its life is left.
@@ -88,6 +88,8 @@ pub struct Update<'a> {
     pub(super) base: Option<Record>,
     /// The machines of the tree in place.
     pub(super) tree: BTreeMap<String, MachineRecord>,
+    /// A script of an earlier update that nobody has said is done.
+    pub(super) pending: Option<String>,
     /// The record after this render.
     pub next: Record,
     /// Findings about the change, before any was accepted.
@@ -124,13 +126,14 @@ impl<'a> Update<'a> {
             state,
             base,
             tree,
+            pending: last.and_then(|last| pending(render.out, last)),
         };
+        if let Some(base) = update.base.as_ref().filter(|_| !render.whole) {
+            update.next = update.next.kept_from(base);
+        }
         update.found(last);
         update.date();
         update.next.founding = update.founding()?;
-        if let Some(base) = update.base.as_ref().filter(|_| !update.render.whole) {
-            update.next.encryption.clone_from(&base.encryption);
-        }
         update.configuration = update.changed_configuration();
         update.refuse_ended()?;
         update.findings = update.check();
@@ -323,7 +326,7 @@ impl<'a> Update<'a> {
 
     /// The change of a machine with this digest; `None` where its files have to be compared.
     pub fn change_of(&self, node: &NodePlan, digest: &str) -> Option<MachineChange> {
-        if let Some(change) = self.adopted(node) {
+        if let Some(change) = self.decided(node) {
             return Some(change);
         }
         let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
@@ -343,13 +346,40 @@ impl<'a> Update<'a> {
         (!in_tree).then(|| change.whole(Action::Replace, reason))
     }
 
-    /// A machine that something else created, and that stays as it is.
-    pub fn adopted(&self, node: &NodePlan) -> Option<MachineChange> {
-        self.stays_adopted(&node.name).then(|| {
+    /// The change of a machine whose record alone decides it: nobody compares its files.
+    pub fn decided(&self, node: &NodePlan) -> Option<MachineChange> {
+        let change = |action, reason: String| {
             let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
+            Some(change.whole(action, reason))
+        };
+        if self.stays_adopted(&node.name) {
             let reason = "firelay did not create it: `firelay render --replace NAME` does when you want it";
-            change.whole(Action::Adopted, reason.to_owned())
-        })
+            return change(Action::Adopted, reason.to_owned());
+        }
+        let base = self.base.as_ref()?.machines.get(&node.name)?;
+        if self.is_demoted(&node.name, base) {
+            let reason = "it has another role: create it anew when its removal is over";
+            return change(Action::Add, reason.to_owned());
+        }
+        let old = base.arch.filter(|old| *old != node.arch)?;
+        change(
+            Action::Replace,
+            format!("its architecture is {old} in {}, and {} here", self.line(&node.name), node.arch),
+        )
+    }
+
+    /// Whether a machine that stays loses the role of a control plane or of a member of etcd.
+    fn is_demoted(&self, name: &str, base: &MachineRecord) -> bool {
+        let nodes = &self.render.project.plan.nodes;
+        let roles = nodes.iter().find(|node| node.name == name).map(crate::delivery::roles);
+        let lost = |role: &Role| base.roles.contains(role) && roles.as_ref().is_some_and(|new| !new.contains(role));
+        self.is_founded() && [Role::ControlPlane, Role::Etcd].iter().any(lost)
+    }
+
+    /// The line of the record that has a machine.
+    fn line(&self, name: &str) -> String {
+        let text = self.state.text.as_ref();
+        text.map_or_else(|| "the record".to_owned(), |text| text.line(&["machines", name]))
     }
 
     fn stays_adopted(&self, name: &str) -> bool {
@@ -358,7 +388,7 @@ impl<'a> Update<'a> {
         base.is_some_and(MachineRecord::is_adopted) && !is_replaced
     }
 
-    /// Machines and pools of the record that the spec no longer has.
+    /// Machines and pools of the record that the spec no longer has, or that lose the role of a member.
     pub fn removed(&self) -> Vec<MachineChange> {
         let nodes: BTreeSet<_> = self
             .render
@@ -369,10 +399,13 @@ impl<'a> Update<'a> {
             .map(|node| node.name.as_str())
             .collect();
         let machines = self.base.iter().flat_map(|base| &base.machines);
-        let gone = machines.filter(|(name, _)| !nodes.contains(name.as_str()));
+        let gone = machines.filter(|(name, own)| !nodes.contains(name.as_str()) || self.is_demoted(name, own));
         let change = |(name, own): (&String, &MachineRecord)| {
-            let line = self.state.text.as_ref().map(|text| text.line(&["machines", name]));
-            let reason = line.map(|line| format!("{line} has it, and the spec does not"));
+            let lost = match nodes.contains(name.as_str()) {
+                true => "has it with a role that the spec takes from it",
+                false => "has it, and the spec does not",
+            };
+            let reason = format!("{} {lost}", self.line(name));
             MachineChange::none(name, &own.roles, false).whole(Action::Remove, reason)
         };
         gone.map(change).collect()
