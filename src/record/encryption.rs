@@ -19,7 +19,9 @@ impl Change<'_> {
     pub(super) fn encryption(&self) -> Option<Diagnostic> {
         let own = self.plan.kubernetes.control_plane.encryption.as_ref();
         let new = own.map(EncryptionPlan::recorded).unwrap_or_default();
-        let bundle = own.filter(|own| own.kms().next().is_some()).map(|_| vec![BUNDLE.to_owned()]);
+        let bundle = own
+            .filter(|own| own.kms().next().is_some())
+            .map(|_| vec![BUNDLE.to_owned()]);
         let old = self.record.encryption.clone().or(bundle)?;
         let several = self.recorded(Role::ControlPlane).count() > 1;
         let (key, (message, help)) = match key_step(&old, &new, several) {
@@ -86,7 +88,9 @@ fn key_step(old: &[String], new: &[String], several: bool) -> Option<Refusal> {
     let first = new.first().filter(|own| several && *own != IDENTITY)?;
     let writes = key_name(Some(first).filter(|own| !old.contains(own))?);
     let help = match old.is_empty() {
-        true => "begin with encryption: { bundleKey: reads }, update all control planes, and then remove bundleKey: docs/kms.md",
+        true => {
+            "begin with encryption: { bundleKey: reads }, update all control planes, and then remove bundleKey: docs/kms.md"
+        }
         false => "put it behind the key that writes now, update all control planes, and then put it first: docs/kms.md",
     };
     let title = if writes == BUNDLE { "the bundle's key" } else { writes };
@@ -110,7 +114,9 @@ fn lost_key(name: &str, new: &[String]) -> Refusal {
             "encrypt by the bundle's key alone and set bundleKey: reads, update all control planes, write all objects again, and then \
              remove it with --accept FL1224: docs/kms.md"
         }
-        false => "keep it behind the new one, write all objects again, and then remove it with --accept FL1224: docs/kms.md",
+        false => {
+            "keep it behind the new one, write all objects again, and then remove it with --accept FL1224: docs/kms.md"
+        }
     };
     let message = format!("objects that {title} has encrypted could not be read any more");
     (message, help.to_owned())

@@ -4,10 +4,7 @@ use firelay_yaml::diagnostic::Diagnostic;
 use serde_json::Value;
 
 use super::Change;
-use crate::{
-    declaration::Datapath,
-    plan::AddonPlan,
-};
+use crate::{declaration::Datapath, plan::AddonPlan};
 
 impl Change<'_> {
     /// Whether the plugin is another one. A record of an earlier version does not have it.
@@ -50,9 +47,16 @@ impl Change<'_> {
         });
         let (names, changes): (Vec<_>, Vec<_>) = changed.unzip();
         let at = plugin.choice.span(names.first()?);
-        let message = format!("{} does not change by its manifests alone: {}", plugin.title(), changes.join(", "));
+        let message = format!(
+            "{} does not change by its manifests alone: {}",
+            plugin.title(),
+            changes.join(", ")
+        );
         let finding = Diagnostic::warning("FL1226", message).at(at);
-        let finding = finding.label(format!("the record has it otherwise ({})", self.text.line(&["datapath"])));
+        let finding = finding.label(format!(
+            "the record has it otherwise ({})",
+            self.text.line(&["datapath"])
+        ));
         Some(finding.help(way.way.clone()))
     }
 }

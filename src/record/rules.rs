@@ -121,7 +121,8 @@ impl<'a> Change<'a> {
         let (old, new) = (&self.record.fixed, self.fixed);
         let mask = |mask: Option<u8>| mask.map_or_else(|| "none".to_owned(), |mask| format!("/{mask}"));
         // A record of an earlier version does not have it.
-        let known = |old: &Option<String>, new: &Option<String>| old.as_ref().or(new.as_ref()).cloned().unwrap_or_default();
+        let known =
+            |old: &Option<String>, new: &Option<String>| old.as_ref().or(new.as_ref()).cloned().unwrap_or_default();
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let ca = |fixed: &Fixed, name: &str| fixed.authorities.get(name).cloned().unwrap_or_default();
         let value = |title, spec: &'static [&'static str], key: &'static str, old: String, new: String| FixedValue {
@@ -250,7 +251,9 @@ impl<'a> Change<'a> {
     /// The next minor, while machines may not have the last one.
     fn unfinished(&self) -> Option<Diagnostic> {
         let (old, new) = (&self.record.kubernetes, &self.plan.kubernetes.version);
-        let script = self.pending.filter(|_| (new.major, new.minor) != (old.major, old.minor))?;
+        let script = self
+            .pending
+            .filter(|_| (new.major, new.minor) != (old.major, old.minor))?;
         let message = "Kubernetes is upgraded one minor at a time, and the last update may not be over";
         let finding = Diagnostic::error("FL1212", message).at(self.place(&["kubernetes", "version"]));
         let finding = finding.label(format!(

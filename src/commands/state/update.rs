@@ -364,7 +364,11 @@ impl<'a> Update<'a> {
         let old = base.arch.filter(|old| *old != node.arch)?;
         change(
             Action::Replace,
-            format!("its architecture is {old} in {}, and {} here", self.line(&node.name), node.arch),
+            format!(
+                "its architecture is {old} in {}, and {} here",
+                self.line(&node.name),
+                node.arch
+            ),
         )
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{API_SERVER, Settings, document};
 use crate::{
     declaration::Choice,
-    plan::{EncryptionPlan, EncryptionProvider, KmsPlan, matches_resource, facts::FACTS, report::Report},
+    plan::{EncryptionPlan, EncryptionProvider, KmsPlan, facts::FACTS, matches_resource, report::Report},
     profile::KubernetesProfile,
     spec::{BundleKey, Encryption},
 };
@@ -91,7 +91,11 @@ fn check(resources: &[Spanned<String>], report: &mut Report) {
             report.push(
                 finding.help("the plural in lower case, that of another group with it: secrets, deployments.apps, *.*"),
             );
-        } else if let Some((_, instead)) = FACTS.not_stored.iter().find(|(pattern, _)| matches_resource(pattern, resource)) {
+        } else if let Some((_, instead)) = FACTS
+            .not_stored
+            .iter()
+            .find(|(pattern, _)| matches_resource(pattern, resource))
+        {
             let finding = finding("a resource that cannot be encrypted").label("the API server does not start");
             report.push(finding.help(instead));
         } else if names[..at].contains(&resource.as_str()) {

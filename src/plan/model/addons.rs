@@ -40,7 +40,8 @@ impl AddonPlan {
     /// Parameters on which the packets of all nodes have to agree, with their values.
     pub fn datapath(&self) -> BTreeMap<String, Value> {
         let all = self.choice.declaration.datapath.iter().flat_map(|own| &own.parameters);
-        all.map(|name| (name.clone(), self.choice.value(name).clone())).collect()
+        all.map(|name| (name.clone(), self.choice.value(name).clone()))
+            .collect()
     }
 
     /// It is the network plugin.

@@ -352,6 +352,29 @@ fn keys_of_encryption_change_in_steps() {
         assert_eq!(desk.run(&["plan"]).code, 3, "{encryption}");
     };
     let unread = "objects that the bundle's key has encrypted could not be read any more";
+    left_out(
+        &format!("kms: [{one}]"),
+        "API servers that run could not read what vault writes",
+    );
+    left_out("", "API servers that run could not read what the bundle's key writes");
+    taken("bundleKey: reads", &["render"]);
+    left_out(
+        "resources: [secrets, configmaps]",
+        "could not read objects of configmaps",
+    );
+    taken("", &["render"]);
+    taken("bundleKey: reads, resources: [secrets, configmaps]", &["render"]);
+    taken("resources: [secrets, configmaps]", &["render"]);
+    left_out(
+        "resources: [configmaps]",
+        "encrypted objects of secrets could not be read",
+    );
+    taken("resources: ['*.']", &["render", "--accept", "FL1224"]);
+    taken("resources: ['*.'], bundleKey: reads", &["render"]);
+    taken("bundleKey: reads", &["render", "--accept", "FL1224"]);
+    desk.write("cluster.yaml", &spec);
+    refused(&desk, &["render"], &["FL1224", unread]);
+    taken("", &["render"]);
     let unknown = "API servers that run could not read what vault writes";
     left_out(&format!("kms: [{one}]"), unread);
     left_out(&format!("bundleKey: reads, kms: [{one}]"), unknown);
@@ -383,6 +406,10 @@ fn what_a_running_cluster_cannot_take_is_refused() {
     let desk = founded("ha-ubuntu");
     let set = |value: &'static str| ["render", "--set", value];
     for (value, texts) in [
+        ("endpoint.host=api2.example.com", ["FL1211", "pki.extraSans"]),
+        ("endpoint.port=7443", ["FL1211", ":7443 here"]),
+        ("network.cni=kubeRouter", ["FL1225", "from flannel to kubeRouter"]),
+        ("network.cni=calico", ["FL1225", "it is flannel in firelay.state.yaml:"]),
         (
             "network.pods=[10.245.0.0/16]",
             ["FL1211", "10.244.0.0/16 in firelay.state.yaml:"],
@@ -461,6 +488,104 @@ fn a_pool_is_told_when_its_token_has_ended() {
     let ends = ran.stderr.contains("warning[FL1219]");
     let ttl = desk.read("cluster.yaml").contains("tokenTtl");
     assert!(ran.code == 0 && ends != ttl, "{ran:?}");
+}
+
+/// A member that is a worker from now on would leave its etcd behind.
+#[test]
+fn a_machine_that_loses_its_role_is_removed_first() {
+    let desk = founded("ha-ubuntu");
+    let spec = desk.read("cluster.yaml");
+    let spec = spec.replace("name: cp3, roles: [control-plane]", "name: cp3, roles: [worker]");
+    let late = "  - { name: late, roles: [control-plane], addresses: [10.0.0.14] }\n";
+    desk.write("cluster.yaml", &(spec + late));
+    let lost = ["FL1218", "cp3 would not be of the role control plane any more"];
+    refused(&desk, &["render"], &lost);
+    refused(&desk, &["render", "--node", "cp3"], &lost);
+    let plan = desk.run(&["plan", "--accept", "FL1218"]);
+    let order = "add control plane late\n  2. remove control plane cp3\n  3. add worker cp3\n";
+    assert!(plan.code == 0 && plan.stdout.contains(order), "{plan:?}");
+    assert_eq!(desk.run(&["render", "--node", "worker-1"]).code, 0);
+    let ran = desk.run(&["update", "--accept", "FL1218"]);
+    assert!(ran.code == 0 && ran.stdout.contains(order), "{ran:?}");
+}
+
+#[test]
+fn a_machine_of_another_architecture_is_created_anew() {
+    let desk = founded("ha-ubuntu");
+    let plan = desk.run(&["plan", "--set", "nodes[cp2].arch=arm64"]);
+    assert!(
+        plan.code == 0
+            && plan
+                .stdout
+                .contains("-/+ cp2: to replace\n        its architecture is amd64 in firelay.state.yaml:"),
+        "{plan:?}"
+    );
+}
+
+/// Packets of nodes with another backend are others.
+#[test]
+fn parameters_that_separate_nodes_are_told_once() {
+    let desk = founded("ha-ubuntu");
+    let backend = ["--set", "network.cni.flannel.backend=host-gw"];
+    let run = |verb| desk.run(&[&[verb], &backend[..]].concat());
+    let plan = run("plan");
+    let told =
+        |ran: &Ran| ran.stderr.contains("warning[FL1226]") && ran.stderr.contains("backend from vxlan to host-gw");
+    assert!(
+        plan.code == 0 && told(&plan) && plan.stderr.contains("drain and reboot"),
+        "{plan:?}"
+    );
+    assert!(told(&run("render")) && !told(&run("render")));
+}
+
+/// A record of an earlier version does not say whether there is encryption, which parameters and which architecture.
+#[test]
+fn what_a_record_does_not_say_refuses_nothing() {
+    let desk = founded("ha-ubuntu");
+    let known = desk.read(RECORD);
+    let (head, rest) = known.split_once("encryption: []\n").unwrap();
+    let (_, machines) = rest.split_once("machines:\n").unwrap();
+    let machines = machines.replace("    arch: amd64\n", "");
+    desk.write(RECORD, &format!("{head}machines:\n{machines}"));
+    let changed = [
+        "plan",
+        "--set",
+        "nodes[cp2].arch=arm64",
+        "--set",
+        "network.cni.flannel.backend=host-gw",
+        "--set",
+        "kubernetes.apiServer.encryption={}",
+    ];
+    let ran = desk.run(&changed);
+    assert!(ran.code == 0 && !ran.stderr.contains("FL1226"), "{ran:?}");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.read(RECORD), known);
+    assert_eq!(desk.run(&changed).code, 3);
+}
+
+/// The version of the record is what all machines have.
+#[test]
+fn no_minor_is_skipped_by_two_renders() {
+    let version = |minor: &str| format!("kubernetes.version={minor}");
+    let (old, middle, new) = (version("1.35.8"), version("1.36.4"), version("1.37.1"));
+    let desk = Desk::of("ha-ubuntu");
+    let run = |verb: &[&str], version: &str| desk.run(&[verb, &["--set", version]].concat());
+    assert_eq!(run(&["render", "--founded"], &old).code, 0);
+    assert_eq!(
+        run(&["render", "--node", "worker-1", "--out", "other"], &middle).code,
+        0
+    );
+    assert!(desk.read(RECORD).contains("kubernetes: \"1.35.8\""));
+    assert_eq!(run(&["update"], &middle).code, 0);
+    for verb in ["plan", "update"] {
+        let ran = run(&[verb], &new);
+        assert!(
+            ran.code == 3 && ran.stderr.contains("FL1212") && ran.stderr.contains("out/update/1/cp1.sh is there"),
+            "{ran:?}"
+        );
+    }
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    assert_eq!(run(&["plan"], &new).code, 0);
 }
 
 /// Machines that were not selected are not checked, and stay in the record.

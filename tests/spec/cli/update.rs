@@ -187,6 +187,28 @@ fn a_change_that_loses_etcd_by_replacement_is_made_in_place() {
     assert_eq!(ran.code, 0, "{ran:?}");
 }
 
+/// Members that have data ask etcd for the others: they need no script, which would wait for the member that goes.
+#[test]
+fn the_others_need_nothing_when_a_member_of_external_etcd_is_replaced() {
+    let desk = founded("external-etcd", &[]);
+    let spec = desk.read("cluster.yaml").replace("etcd{1..3}", "etcd{2..4}");
+    desk.write(
+        "cluster.yaml",
+        &spec.replace("10.2.0.31-10.2.0.33", "10.2.0.32-10.2.0.34"),
+    );
+    let ran = desk.run(&["update", "--accept", "FL1218"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stdout.contains("  = etcd2, etcd3: nothing to do on the machine\n"),
+        "{ran:?}"
+    );
+    let order = desk.read("out/update/1/ORDER");
+    assert!(
+        order.contains("1 add etcd-member etcd4\n2 remove etcd-member etcd1\n"),
+        "{order}"
+    );
+}
+
 #[test]
 fn what_is_missing_or_wrong_is_said_and_nothing_is_written() {
     let refused = |desk: &Desk, arguments: &[&str], code: i32, texts: &[&str]| {
