@@ -118,112 +118,106 @@ impl<'a> Change<'a> {
     }
 
     fn changed_values(&self) -> Vec<FixedValue> {
-        let (old, new) = (&self.record.fixed, self.fixed);
-        let mask = |mask: Option<u8>| mask.map_or_else(|| "none".to_owned(), |mask| format!("/{mask}"));
-        // A record of an earlier version does not have it.
-        let known =
-            |old: &Option<String>, new: &Option<String>| old.as_ref().or(new.as_ref()).cloned().unwrap_or_default();
-        let text = |value: &Option<String>| value.clone().unwrap_or_default();
-        let ca = |fixed: &Fixed, name: &str| fixed.authorities.get(name).cloned().unwrap_or_default();
-        let value = |title, spec: &'static [&'static str], key: &'static str, old: String, new: String| FixedValue {
-            title,
-            spec,
-            record: ["fixed", key],
-            old,
-            new,
-            help: None,
-        };
         let values = [
-            value(
-                "the DNS domain",
-                &["kubernetes", "dns", "domain"],
-                "domain",
-                old.domain.clone(),
-                new.domain.clone(),
-            ),
-            value(
-                "the pod range",
-                &["network", "pods"],
-                "pods",
-                old.pods.join(", "),
-                new.pods.join(", "),
-            ),
-            value(
-                "the service range",
-                &["network", "services"],
-                "services",
-                old.services.join(", "),
-                new.services.join(", "),
-            ),
-            value(
-                "the mask of a node's IPv4 pods",
-                &["network", "nodeMaskIpv4"],
-                "nodeMaskIpv4",
-                mask(old.node_mask_ipv4),
-                mask(new.node_mask_ipv4),
-            ),
-            value(
-                "the mask of a node's IPv6 pods",
-                &["network", "nodeMaskIpv6"],
-                "nodeMaskIpv6",
-                mask(old.node_mask_ipv6),
-                mask(new.node_mask_ipv6),
-            ),
-            value(
-                "etcd's topology",
-                &["nodes"],
-                "etcd",
-                old.etcd.name().to_owned(),
-                new.etcd.name().to_owned(),
-            ),
-            value(
-                "the directory of etcd's data",
-                &["etcd", "dataDir"],
-                "etcdData",
-                known(&old.etcd_data, &new.etcd_data),
-                text(&new.etcd_data),
-            ),
-            FixedValue {
-                help: Some(KEEP_ENDPOINT),
-                ..value(
-                    "the endpoint",
-                    &["endpoint"],
-                    "endpoint",
-                    known(&old.endpoint, &new.endpoint),
-                    text(&new.endpoint),
-                )
-            },
-            FixedValue {
-                help: Some(KEEP_ENDPOINT),
-                ..value(
-                    "the endpoint's virtual address",
-                    &["endpoint", "address"],
-                    "endpointAddress",
-                    known(&old.endpoint_address, &new.endpoint_address),
-                    // The provider has no address, or did not have one.
-                    known(&new.endpoint_address, &old.endpoint_address),
-                )
-            },
-            value(
-                "the CA of Kubernetes",
-                &[],
-                "authorities",
-                ca(old, "kubernetes"),
-                ca(new, "kubernetes"),
-            ),
-            value("the CA of etcd", &[], "authorities", ca(old, "etcd"), ca(new, "etcd")),
-            value(
-                "the CA of the front proxy",
-                &[],
-                "authorities",
-                ca(old, "frontProxy"),
-                ca(new, "frontProxy"),
-            ),
+            self.network_values(),
+            self.etcd_values(),
+            self.endpoint_values(),
+            self.authorities(),
         ];
         // Another plugin may have no masks: FL1225 refuses it.
         let follows = |value: &FixedValue| self.is_other_plugin() && [&value.old, &value.new].contains(&&mask(None));
-        let values = values.into_iter().filter(|value| value.old != value.new);
+        let values = values.into_iter().flatten().filter(|value| value.old != value.new);
         values.filter(|value| !follows(value)).collect()
+    }
+
+    fn network_values(&self) -> Vec<FixedValue> {
+        let (old, new) = (&self.record.fixed, self.fixed);
+        vec![
+            FixedValue::new(
+                "the DNS domain",
+                &["kubernetes", "dns", "domain"],
+                "domain",
+                [old.domain.clone(), new.domain.clone()],
+            ),
+            FixedValue::new(
+                "the pod range",
+                &["network", "pods"],
+                "pods",
+                [old.pods.join(", "), new.pods.join(", ")],
+            ),
+            FixedValue::new(
+                "the service range",
+                &["network", "services"],
+                "services",
+                [old.services.join(", "), new.services.join(", ")],
+            ),
+            FixedValue::new(
+                "the mask of a node's IPv4 pods",
+                &["network", "nodeMaskIpv4"],
+                "nodeMaskIpv4",
+                [mask(old.node_mask_ipv4), mask(new.node_mask_ipv4)],
+            ),
+            FixedValue::new(
+                "the mask of a node's IPv6 pods",
+                &["network", "nodeMaskIpv6"],
+                "nodeMaskIpv6",
+                [mask(old.node_mask_ipv6), mask(new.node_mask_ipv6)],
+            ),
+        ]
+    }
+
+    fn etcd_values(&self) -> Vec<FixedValue> {
+        let (old, new) = (&self.record.fixed, self.fixed);
+        vec![
+            FixedValue::new(
+                "etcd's topology",
+                &["nodes"],
+                "etcd",
+                [old.etcd.name().to_owned(), new.etcd.name().to_owned()],
+            ),
+            FixedValue::new(
+                "the directory of etcd's data",
+                &["etcd", "dataDir"],
+                "etcdData",
+                known(old.etcd_data.as_ref(), new.etcd_data.as_ref()),
+            ),
+        ]
+    }
+
+    fn endpoint_values(&self) -> Vec<FixedValue> {
+        let (old, new) = (&self.record.fixed, self.fixed);
+        let values = [
+            FixedValue::new(
+                "the endpoint",
+                &["endpoint"],
+                "endpoint",
+                known(old.endpoint.as_ref(), new.endpoint.as_ref()),
+            ),
+            FixedValue::new(
+                "the endpoint's virtual address",
+                &["endpoint", "address"],
+                "endpointAddress",
+                known(old.endpoint_address.as_ref(), new.endpoint_address.as_ref()),
+            ),
+        ];
+        let with_help = |value| FixedValue {
+            help: Some(KEEP_ENDPOINT),
+            ..value
+        };
+        values.map(with_help).into()
+    }
+
+    fn authorities(&self) -> Vec<FixedValue> {
+        let ca = |fixed: &Fixed, name: &str| fixed.authorities.get(name).cloned().unwrap_or_default();
+        let value = |title, name| {
+            let values = [ca(&self.record.fixed, name), ca(self.fixed, name)];
+            FixedValue::new(title, &[], "authorities", values)
+        };
+        vec![
+            value("the CA of Kubernetes", "kubernetes"),
+            value("the CA of etcd", "etcd"),
+            value("the CA of the front proxy", "frontProxy"),
+        ]
     }
 
     fn fixed_value(&self, value: &FixedValue) -> Diagnostic {
@@ -531,4 +525,26 @@ struct FixedValue {
     new: String,
     /// What else there is to do than to write the old value again.
     help: Option<&'static str>,
+}
+
+impl FixedValue {
+    fn new(title: &'static str, spec: &'static [&'static str], key: &'static str, [old, new]: [String; 2]) -> Self {
+        Self {
+            title,
+            spec,
+            record: ["fixed", key],
+            old,
+            new,
+            help: None,
+        }
+    }
+}
+
+fn mask(mask: Option<u8>) -> String {
+    mask.map_or_else(|| "none".to_owned(), |mask| format!("/{mask}"))
+}
+
+/// Both values, or twice the one that is known: a record of an earlier version does not have it, or the cluster has none.
+fn known(old: Option<&String>, new: Option<&String>) -> [String; 2] {
+    [old.or(new), new.or(old)].map(|value| value.cloned().unwrap_or_default())
 }
