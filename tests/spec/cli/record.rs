@@ -522,6 +522,14 @@ fn a_machine_of_another_architecture_is_created_anew() {
     );
 }
 
+/// Nodes have the address in /etc/hosts since their first boot.
+#[test]
+fn the_virtual_address_of_the_endpoint_stays() {
+    let desk = founded("kube-vip");
+    let moved = ["render", "--set", "endpoint.address=10.9.9.9"];
+    refused(&desk, &moved, &["FL1211", "the endpoint's virtual address", "10.9.9.9 here"]);
+}
+
 /// Packets of nodes with another backend are others.
 #[test]
 fn parameters_that_separate_nodes_are_told_once() {
