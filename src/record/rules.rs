@@ -428,10 +428,17 @@ impl<'a> Change<'a> {
         let line = self.text.line(&["machines", first]);
         let finding = Diagnostic::error("FL1218", message).at(self.place(&["nodes"]));
         let finding = finding.label(format!("{line} has {first}, and it may still be in the cluster"));
-        vec![finding.help(
-            "drain and delete the Node first (docs/day-two.md); when `kubectl get nodes` no longer shows it, render with \
-             --accept FL1218",
-        )]
+        let is_member = |name: &&str| self.recorded(Role::Etcd).any(|(own, _)| own == name);
+        vec![finding.help(match gone.iter().all(is_member) {
+            true => {
+                "take the member out of etcd first, with firelay-reset --yes on its machine (docs/day-two.md); when `etcdctl member list` \
+                 no longer shows it, render with --accept FL1218"
+            }
+            false => {
+                "drain and delete the Node first (docs/day-two.md); when `kubectl get nodes` no longer shows it, render with \
+                 --accept FL1218"
+            }
+        })]
     }
 
     /// Machines that stay and lose a role: a member of etcd would stay behind, and its data on the machine.

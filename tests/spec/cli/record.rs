@@ -527,7 +527,11 @@ fn a_machine_of_another_architecture_is_created_anew() {
 fn the_virtual_address_of_the_endpoint_stays() {
     let desk = founded("kube-vip");
     let moved = ["render", "--set", "endpoint.address=10.9.9.9"];
-    refused(&desk, &moved, &["FL1211", "the endpoint's virtual address", "10.9.9.9 here"]);
+    refused(
+        &desk,
+        &moved,
+        &["FL1211", "the endpoint's virtual address", "10.9.9.9 here"],
+    );
 }
 
 /// Packets of nodes with another backend are others.

@@ -196,6 +196,11 @@ fn the_others_need_nothing_when_a_member_of_external_etcd_is_replaced() {
         "cluster.yaml",
         &spec.replace("10.2.0.31-10.2.0.33", "10.2.0.32-10.2.0.34"),
     );
+    let refused = desk.run(&["update"]);
+    assert!(
+        refused.code == 3 && refused.stderr.contains("take the member out of etcd first"),
+        "{refused:?}"
+    );
     let ran = desk.run(&["update", "--accept", "FL1218"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(
