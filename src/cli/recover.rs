@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{IdentityArg, Inputs, OutputFormat, SpecArgs};
+use super::{IdentityArg, Inputs, OUT, OutputFormat, SpecArgs};
 
 /// `recover`.
 #[derive(Debug, Args)]
@@ -33,6 +33,9 @@ pub struct Recover {
     /// The record of the cluster [default: as for `render`]
     #[arg(long = "state", value_name = "FILE")]
     pub state: Option<PathBuf>,
+    /// The tree of the last render: its documents show whether the machines have firelay-recover
+    #[arg(short, long, value_name = "DIR", default_value = OUT)]
+    pub out: PathBuf,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,

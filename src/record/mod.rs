@@ -3,6 +3,7 @@
 //! It holds no secret and belongs in version control. Digests are keyed by the bundle, so that nobody without it can confirm a
 //! guess of a document's content.
 
+mod digests;
 mod document;
 mod rules;
 
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
 
+pub use digests::Edited;
 pub use document::{RecordText, Refused};
 pub use rules::{Applied, Change, MINOR_STEPS, OVERRIDABLE, changed_values, check};
 
@@ -85,6 +87,9 @@ pub struct Record {
     /// Version of CRI-O in the documents; absent with containerd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crio: Option<Version>,
+    /// Keyed digest of these versions. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub versions_digest: String,
     /// Values that a running cluster cannot change.
     pub fixed: Fixed,
     /// Keyed digests of what the founder alone applies, by [`Founding::name`]: no document carries it after the founding.
@@ -168,6 +173,9 @@ pub struct MachineRecord {
     /// Keyed digest of its files in the tree, and of the date. Absent for a machine that something else created.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
+    /// Keyed digest of its name and of the values above. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub entry_digest: String,
 }
 
 impl MachineRecord {
@@ -213,6 +221,7 @@ impl Record {
             etcd: plan.etcd.version.clone(),
             containerd: runtime(RuntimeKind::Containerd),
             crio: runtime(RuntimeKind::Crio),
+            versions_digest: String::new(),
             fixed: Fixed::of(plan, bundle),
             founding: BTreeMap::new(),
             encryption: plan
@@ -286,11 +295,6 @@ impl Record {
     pub fn is_of(&self, bundle: &Bundle) -> bool {
         self.cluster == bundle.cluster && bundle.continues(&self.bundle)
     }
-
-    /// Whether the values that must not change are as they were written.
-    pub fn is_genuine(&self, bundle: &Bundle) -> bool {
-        self.fixed.digest == self.fixed.digest(&self.cluster, bundle)
-    }
 }
 
 /// The machines of a tree, as a record has them.
@@ -313,6 +317,7 @@ pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, Ma
             generation: own.generation,
             issued_at: own.issued_at,
             digest: machine_digest(bundle, name, own.issued_at, &files),
+            entry_digest: String::new(),
         };
         (name.to_owned(), machine)
     };
@@ -335,6 +340,7 @@ pub fn unrendered(node: &NodePlan, issued_at: OffsetDateTime) -> MachineRecord {
         generation: 1,
         issued_at,
         digest: String::new(),
+        entry_digest: String::new(),
     }
 }
 

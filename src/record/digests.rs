@@ -1,0 +1,89 @@
+//! Keyed digests of the record's own values: a value that was edited by hand does not go with its digest.
+//!
+//! Each digest stands beside the lines that it covers, so that a merge of two people's changes keeps both or reports a conflict.
+
+use super::{MachineRecord, Record, keyed};
+use crate::secrets::Bundle;
+
+/// A value that firelay did not write so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edited {
+    /// Its keys.
+    pub path: Vec<String>,
+    /// What shows it.
+    pub reason: &'static str,
+}
+
+impl Record {
+    /// Sets the digests of the values as they are.
+    pub fn set_digests(&mut self, bundle: &Bundle) {
+        self.versions_digest = self.digest_versions(bundle);
+        for (name, machine) in &mut self.machines {
+            machine.entry_digest = machine.digest_entry(name, bundle);
+        }
+    }
+
+    /// Whether its values have digests. Records of earlier versions have the one of `fixed` alone.
+    pub fn has_digests(&self) -> bool {
+        let has = |machine: &MachineRecord| !machine.entry_digest.is_empty();
+        !self.versions_digest.is_empty() || self.machines.values().any(has)
+    }
+
+    /// The first value that was edited by hand.
+    pub fn edited(&self, bundle: &Bundle) -> Option<Edited> {
+        let edited = |path: &[&str], reason| {
+            let path = path.iter().map(|key| (*key).to_owned()).collect();
+            Edited { path, reason }
+        };
+        if self.fixed.digest != self.fixed.digest(&self.cluster, bundle) {
+            return Some(edited(&["fixed"], "the digest below is not of these values"));
+        }
+        if let Some(name) = self.unfounded() {
+            let reason = "it has changed since the founding, and the record has no `foundedAt`";
+            return Some(edited(&["machines", name], reason));
+        }
+        if !self.has_digests() {
+            return None;
+        }
+        if self.versions_digest != self.digest_versions(bundle) {
+            return Some(edited(&["kubernetes"], "`versionsDigest` is not of these versions"));
+        }
+        let mut machines = self.machines.iter();
+        let (name, _) = machines.find(|(name, own)| own.entry_digest != own.digest_entry(name, bundle))?;
+        Some(edited(&["machines", name], "`entryDigest` is not of these values"))
+    }
+
+    /// A machine with a generation that only a founded cluster has, in a record of one that is not founded.
+    fn unfounded(&self) -> Option<&str> {
+        let mut machines = self.machines.iter().filter(|_| self.founded_at.is_none());
+        machines
+            .find(|(_, machine)| machine.generation > 1)
+            .map(|(name, _)| name.as_str())
+    }
+
+    fn digest_versions(&self, bundle: &Bundle) -> String {
+        let versions = [
+            Some(&self.kubernetes),
+            Some(&self.etcd),
+            self.containerd.as_ref(),
+            self.crio.as_ref(),
+        ];
+        let versions = versions.map(|version| version.map(ToString::to_string).unwrap_or_default());
+        keyed(bundle, b"versions\0", versions.iter().map(String::as_bytes))
+    }
+}
+
+impl MachineRecord {
+    fn digest_entry(&self, name: &str, bundle: &Bundle) -> String {
+        let roles = serde_json::to_string(&self.roles).unwrap_or_default();
+        let issued_at = self.issued_at.unix_timestamp().to_be_bytes();
+        let parts = [
+            name.as_bytes(),
+            roles.as_bytes(),
+            &self.generation.to_be_bytes(),
+            &issued_at,
+            self.digest.as_bytes(),
+        ];
+        keyed(bundle, b"entry\0", parts.into_iter())
+    }
+}
