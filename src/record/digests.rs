@@ -17,7 +17,7 @@ pub struct Edited {
 impl Record {
     /// Sets the digests of the values as they are.
     pub fn set_digests(&mut self, bundle: &Bundle) {
-        self.versions_digest = self.digest_versions(bundle);
+        self.versions_digest = self.digest_versions(bundle, self.founded_at.is_some());
         for (name, machine) in &mut self.machines {
             machine.entry_digest = machine.digest_entry(name, bundle);
         }
@@ -38,30 +38,22 @@ impl Record {
         if self.fixed.digest != self.fixed.digest(&self.cluster, bundle) {
             return Some(edited(&["fixed"], "the digest below is not of these values"));
         }
-        if let Some(name) = self.unfounded() {
-            let reason = "it has changed since the founding, and the record has no `foundedAt`";
-            return Some(edited(&["machines", name], reason));
-        }
         if !self.has_digests() {
             return None;
         }
-        if self.versions_digest != self.digest_versions(bundle) {
-            return Some(edited(&["kubernetes"], "`versionsDigest` is not of these versions"));
+        let matches = |founded| self.versions_digest == self.digest_versions(bundle, founded);
+        match (matches(false), matches(true), self.founded_at) {
+            (false, false, _) => return Some(edited(&["kubernetes"], "`versionsDigest` is not of these versions")),
+            (_, true, None) => return Some(edited(&["kubernetes"], "`foundedAt` was above, at the last render")),
+            _ => {}
         }
         let mut machines = self.machines.iter();
         let (name, _) = machines.find(|(name, own)| own.entry_digest != own.digest_entry(name, bundle))?;
         Some(edited(&["machines", name], "`entryDigest` is not of these values"))
     }
 
-    /// A machine with a generation that only a founded cluster has, in a record of one that is not founded.
-    fn unfounded(&self) -> Option<&str> {
-        let mut machines = self.machines.iter().filter(|_| self.founded_at.is_none());
-        machines
-            .find(|(_, machine)| machine.generation > 1)
-            .map(|(name, _)| name.as_str())
-    }
-
-    fn digest_versions(&self, bundle: &Bundle) -> String {
+    /// `firelay founded` reads no bundle: after it the digest is that of a cluster that is not founded, until the next render.
+    fn digest_versions(&self, bundle: &Bundle, founded: bool) -> String {
         let versions = [
             Some(&self.kubernetes),
             Some(&self.etcd),
@@ -69,7 +61,9 @@ impl Record {
             self.crio.as_ref(),
         ];
         let versions = versions.map(|version| version.map(ToString::to_string).unwrap_or_default());
-        keyed(bundle, b"versions\0", versions.iter().map(String::as_bytes))
+        let founded = [u8::from(founded)];
+        let parts = versions.iter().map(String::as_bytes).chain([founded.as_slice()]);
+        keyed(bundle, b"versions\0", parts)
     }
 }
 

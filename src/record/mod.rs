@@ -87,7 +87,7 @@ pub struct Record {
     /// Version of CRI-O in the documents; absent with containerd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crio: Option<Version>,
-    /// Keyed digest of these versions. Absent in records of earlier versions.
+    /// Keyed digest of these versions, and of whether the cluster was founded. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub versions_digest: String,
     /// Values that a running cluster cannot change.

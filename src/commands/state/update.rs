@@ -420,7 +420,6 @@ impl<'a> Update<'a> {
         let rendered = record::machines_of_tree(bundle, &manifest);
         let mut stale = Vec::new();
         for (name, own) in &mut self.next.machines {
-            own.generation = if founded { own.generation } else { 1 };
             let base = self.base.as_ref().and_then(|base| base.machines.get(name));
             let Some(new) = rendered.get(name).filter(|_| !adopted.contains(name)) else {
                 continue;

@@ -497,6 +497,11 @@ pub const PAGES: &[Page] = &[
                 "firelay diff out.old out",
                 Run("cp -r out out.old; echo 'timezone: Europe/Berlin' | cat cluster.yaml - >prod.yaml"),
             ),
+            (
+                "git checkout HEAD~1 --",
+                Run("git init --quiet . && git add cluster.yaml firelay.state.yaml && for at in 1 2; do \
+                     git -c user.name=a -c user.email=a@b.c commit --quiet --allow-empty --message $at; done"),
+            ),
             ("git worktree add", Read),
             (
                 "firelay update\nkubectl apply",
