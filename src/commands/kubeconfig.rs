@@ -6,7 +6,7 @@ use firelay_yaml::duration;
 use serde_json::Value;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::{bundle, failure::Failure, project::Project, streams};
+use super::{failure::Failure, project::Project, streams};
 use crate::{
     cli::Kubeconfig,
     disk::{self, Access},
@@ -92,7 +92,7 @@ fn fresh() -> Result<Fresh, Failure> {
 
 /// A file is replaced if it is an earlier kubeconfig of the same user in the same cluster, and of no other.
 fn refuse_other(out: &Path, context: &str) -> Result<(), Failure> {
-    if out == Path::new("-") || bundle::is_missing(out) {
+    if !fs::metadata(out).is_ok_and(|found| found.is_file()) {
         return Ok(());
     }
     let text = fs::read_to_string(out)

@@ -124,6 +124,9 @@ fn place(
     let record = state.prepare(&update.next)?;
     let finished = tree.finish(manifest)?;
     state.place(record)?;
+    if !secrets.new {
+        update.tell_unrecorded();
+    }
     update.tell();
     Ok(finished)
 }
@@ -209,9 +212,6 @@ fn update<'a>(
     let mut update = Update::begin(rendering, state, last)?;
     update.refuse_forbidden()?;
     update.tell_founded();
-    if !secrets.new {
-        update.tell_unrecorded();
-    }
     Ok(update)
 }
 
@@ -229,8 +229,9 @@ fn print(
     let assembly = update.assembly()?;
     let document = document(args, project, &assembly, nodes);
     let document = document.map_err(|failure| measure::explained(project, bundle, failure))?;
-    if secrets.new {
-        save_bundle(&secrets.path, bundle)?;
+    match secrets.new {
+        true => save_bundle(&secrets.path, bundle)?,
+        false => update.tell_unrecorded(),
     }
     streams::bytes(&document)
 }

@@ -282,7 +282,7 @@ impl<'a> Update<'a> {
     pub fn tell_unrecorded(&self) {
         if self.base.is_none() && !self.is_founded() && !self.render.args.refound {
             streams::tell(format_args!(
-                "there is no record {}: the cluster counts as not founded, and {} gets kubeadm init; if it runs, bring the record back \
+                "without a record {} the cluster counts as not founded, and {} gets kubeadm init; if it runs, bring the record back \
                  from version control, or render with --founded",
                 self.state.path.display(),
                 self.render.project.plan.founder().name

@@ -317,10 +317,7 @@ fn a_merged_record_is_taken() {
         desk.read(RECORD)
     };
     let one = side(&added("alpha", "10.0.0.98"), &[]);
-    let other = side(
-        &added("zulu", "10.0.0.99"),
-        &["--set", "nodes[worker-2].labels.tier=app"],
-    );
+    let other = side(&added("zulu", "10.0.0.99"), &["--set", "nodes[cp2].labels.tier=app"]);
     for (name, text) in [("one", &one), ("base", &base), ("other", &other)] {
         desk.write(name, text);
     }
@@ -331,7 +328,7 @@ fn a_merged_record_is_taken() {
     let both = added("alpha", "10.0.0.98") + "  - { name: zulu, roles: [worker], addresses: [10.0.0.99] }\n";
     desk.write("cluster.yaml", &both);
     fs::remove_dir_all(desk.at("out")).unwrap();
-    let ran = desk.run(&["render", "--set", "nodes[worker-2].labels.tier=app"]);
+    let ran = desk.run(&["render", "--set", "nodes[cp2].labels.tier=app"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(machines_of(&desk.read(RECORD)), machines_of(&merged));
 }
@@ -343,7 +340,7 @@ fn machines_of(record: &str) -> &str {
 #[test]
 fn a_render_without_a_record_says_that_it_founds() {
     let desk = Desk::of("ha-ubuntu");
-    let says = "there is no record firelay.state.yaml: the cluster counts as not founded, and cp1 gets kubeadm init";
+    let says = "without a record firelay.state.yaml the cluster counts as not founded, and cp1 gets kubeadm init";
     for arguments in [&["plan"][..], &["render", "--node", "cp1", "--out", "-"], &["render"]] {
         let ran = desk.run(arguments);
         assert!(ran.code == 0 && ran.stderr.contains(says), "{ran:?}");
@@ -353,7 +350,7 @@ fn a_render_without_a_record_says_that_it_founds() {
         assert!(ran.code == 0 && !ran.stderr.contains(says), "{ran:?}");
     }
     let new = Desk::with_spec("single-node").run(&["render", "--new-secrets"]);
-    assert!(new.code == 0 && !new.stderr.contains("there is no record"), "{new:?}");
+    assert!(new.code == 0 && !new.stderr.contains("without a record"), "{new:?}");
     // Only keys of a founded cluster rotate.
     let rotated = founded("ha-ubuntu");
     assert_eq!(rotated.run(&["secrets", "rotate", "leaves"]).code, 0);
@@ -615,19 +612,18 @@ fn members_of_etcd_are_not_lost() {
         &changed,
         &["FL1217", "home1 would be replaced, and it is the only member of etcd"],
     );
-    let external = Desk::of("external-etcd");
-    let old = ["--set", "kubernetes.version=1.33.13", "--set", "etcd.version=3.5.24"];
-    let ran = external.run(&[&["render", "--founded"], &old[..]].concat());
+    let external = Desk::with_spec("external-etcd");
+    let spec = external
+        .read("cluster.yaml")
+        .replace("algorithm: ecdsa-p384", "algorithm: ecdsa-p256");
+    external.write("cluster.yaml", &spec);
+    let old = ["--set", "kubernetes.version=1.33.13", "--set", "etcd.version=3.5.33"];
+    let ran = external.run(&[&["render", "--new-secrets", "--founded"], &old[..]].concat());
     assert_eq!(ran.code, 0, "{ran:?}");
+    let new = ["--set", "kubernetes.version=1.34.11", "--set", "etcd.version=3.6.14"];
     refused(
         &external,
-        &[
-            "render",
-            "--set",
-            "kubernetes.version=1.34.11",
-            "--set",
-            "etcd.version=3.6.14",
-        ],
+        &[&["render"], &new[..]].concat(),
         &["FL1214", "Kubernetes 1.33"],
     );
 }

@@ -373,7 +373,7 @@ fn machines_that_are_all_created_anew_need_no_script() {
         &desk,
         &["render"],
         3,
-        "to no control plane that runs: firelay.state.yaml:6 is of the step before\n --> cluster.yaml\n",
+        "to no control plane that runs: firelay.state.yaml:6 is of the step before\n--> cluster.yaml\n",
     );
     succeed(&desk, &["plan"]);
     succeed(&desk, &["render", "--accept", "FL1222"]);
