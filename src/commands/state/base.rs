@@ -10,7 +10,7 @@ use super::{
     Rendering, State, Update, whole_second,
 };
 use crate::{
-    record::{Edited, MachineRecord, Record},
+    record::{Edited, MachineRecord, Record, RecordText},
     secrets::Bundle,
     tree::Manifest,
 };
@@ -97,15 +97,17 @@ pub fn refuse_foreign(state: &State, bundle: &Bundle) -> Result<(), Failure> {
     }
     match edited(record, bundle) {
         None => Ok(()),
-        Some(Edited { path, reason }) => {
-            let path: Vec<_> = path.iter().map(String::as_str).collect();
-            let finding = Diagnostic::error("FL1203", "values in this record were edited by hand").at(text.span(&path));
-            Err(state.refuse(&[finding.label(reason).help(
-                "bring the record back from version control; firelay alone writes it. After a merge take all lines of a machine, and \
-                 all versions, from one side",
-            )]))
-        }
+        Some(edited) => Err(state.refuse(&[of_edited(text, &edited)])),
     }
+}
+
+fn of_edited(text: &RecordText, edited: &Edited) -> Diagnostic {
+    let path: Vec<_> = edited.path.iter().map(String::as_str).collect();
+    let finding = Diagnostic::error("FL1203", "values in this record were edited by hand").at(text.span(&path));
+    finding.label(edited.reason).help(
+        "bring the record back from version control; firelay alone writes it. After a merge take all lines of a machine, and all \
+         versions, from one side",
+    )
 }
 
 fn edited(record: &Record, bundle: &Bundle) -> Option<Edited> {
