@@ -95,9 +95,7 @@ fn refuse_other(out: &Path, context: &str) -> Result<(), Failure> {
     if !fs::metadata(out).is_ok_and(|found| found.is_file()) {
         return Ok(());
     }
-    let text = fs::read_to_string(out)
-        .map(Secret::new)
-        .unwrap_or_else(|_| Secret::new(String::new()));
+    let text = Secret::new(fs::read_to_string(out).unwrap_or_default());
     let config: Value = firelay_yaml::parse("kubeconfig", text.expose()).unwrap_or_default();
     let contexts = config["contexts"].as_array();
     match contexts.is_some_and(|own| own.len() == 1 && own[0]["name"] == context) {
