@@ -3,6 +3,7 @@
 //! It holds no secret and belongs in version control. Digests are keyed by the bundle, so that nobody without it can confirm a
 //! guess of a document's content.
 
+mod digests;
 mod document;
 mod encryption;
 mod network;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
 
+pub use digests::Edited;
 pub use document::{RecordText, Refused};
 pub use rules::{Applied, Change, MINOR_STEPS, OVERRIDABLE, changed_values, check};
 
@@ -88,6 +90,9 @@ pub struct Record {
     /// Version of CRI-O in the documents; absent with containerd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crio: Option<Version>,
+    /// Keyed digest of these versions, and of whether the cluster was founded. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub versions_digest: String,
     /// Values that a running cluster cannot change.
     pub fixed: Fixed,
     /// Keyed digests of what the founder alone applies, by [`Founding::name`]: no document carries it after the founding.
@@ -103,6 +108,9 @@ pub struct Record {
     /// Parameters of the network plugin on which the packets of all nodes have to agree. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub datapath: BTreeMap<String, Value>,
+    /// Keyed digest of encryption and of these parameters. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub steps_digest: String,
     /// Date of the administrator's certificate, where it is not the bundle's.
     #[serde(
         default,
@@ -190,6 +198,9 @@ pub struct MachineRecord {
     /// Keyed digest of its files in the tree, and of the date. Absent for a machine that something else created.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
+    /// Keyed digest of its name and of the values above. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub entry_digest: String,
 }
 
 impl MachineRecord {
@@ -236,11 +247,13 @@ impl Record {
             etcd: plan.etcd.version.clone(),
             containerd: runtime(RuntimeKind::Containerd),
             crio: runtime(RuntimeKind::Crio),
+            versions_digest: String::new(),
             fixed: Fixed::of(plan, bundle),
             founding: BTreeMap::new(),
             encryption: Some(encryption.map(EncryptionPlan::recorded).unwrap_or_default()),
             encrypted_resources: encryption.map(|own| own.resources.clone()).unwrap_or_default(),
             datapath: plan.plugin().map(AddonPlan::datapath).unwrap_or_default(),
+            steps_digest: String::new(),
             administrator: None,
             machines: BTreeMap::new(),
             accepted: Vec::new(),
@@ -320,11 +333,6 @@ impl Record {
     pub fn is_of(&self, bundle: &Bundle) -> bool {
         self.cluster == bundle.cluster && bundle.continues(&self.bundle)
     }
-
-    /// Whether the values that must not change are as they were written.
-    pub fn is_genuine(&self, bundle: &Bundle) -> bool {
-        self.fixed.digest == self.fixed.digest(&self.cluster, bundle)
-    }
 }
 
 /// The machines of a tree, as a record has them.
@@ -348,6 +356,7 @@ pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, Ma
             generation: own.generation,
             issued_at: own.issued_at,
             digest: machine_digest(bundle, name, own.issued_at, &files),
+            entry_digest: String::new(),
         };
         (name.to_owned(), machine)
     };
@@ -371,6 +380,7 @@ pub fn unrendered(node: &NodePlan, issued_at: OffsetDateTime) -> MachineRecord {
         generation: 1,
         issued_at,
         digest: String::new(),
+        entry_digest: String::new(),
     }
 }
 

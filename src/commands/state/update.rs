@@ -11,7 +11,7 @@ use time::{Duration, OffsetDateTime};
 use super::{
     super::{assembly::Assembly, failure::Failure, project::Project, streams},
     State,
-    base::{adopted, caught_up, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded},
+    base::{adopted, caught_up, contradiction, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded},
 };
 use crate::{
     changes::{Action, Configuration, Handler, MachineChange},
@@ -110,7 +110,8 @@ impl<'a> Update<'a> {
             .map(|last| record::machines_of_tree(bundle, last))
             .unwrap_or_default();
         refuse_foreign(state, bundle)?;
-        refuse_unrecorded(&render, state)?;
+        refuse_replaced(&render)?;
+        refuse_unrecorded(&render, state, last)?;
         refuse_part_of_step(&render, state, last)?;
         let base = match (state.record(), last) {
             (Some(record), _) => Some(caught_up(record, last, &tree, &render)),
@@ -261,12 +262,33 @@ impl<'a> Update<'a> {
         };
     }
 
-    /// Tells that the cluster is founded, where no flag of this run says so.
+    /// Tells whether the cluster is founded, where the flags of this run leave it open or change it.
     pub fn tell_founded(&self) {
+        let recorded = self.base.as_ref().and_then(|base| base.founded_at);
+        if let Some(at) = recorded.filter(|_| !self.is_founded()) {
+            streams::tell(format_args!(
+                "warning: {} had the cluster founded on {}: it is no longer, and {} gets kubeadm init, which founds it anew",
+                self.state.path.display(),
+                at.date(),
+                self.render.project.plan.founder().name
+            ));
+        }
         if self.is_founded() && !self.render.args.founded {
             streams::tell(format_args!(
                 "{} is of a founded cluster: no document has kubeadm init (--refound writes it again)",
                 self.render.out.display()
+            ));
+        }
+    }
+
+    /// Tells that neither record nor tree is there, of secrets that are older than this run: nobody knows whether machines run with them.
+    pub fn tell_unrecorded(&self) {
+        if self.base.is_none() && !self.is_founded() && !self.render.args.refound {
+            streams::tell(format_args!(
+                "without a record {} the cluster counts as not founded, and {} gets kubeadm init; if it runs, bring the record back \
+                 from version control, or render with --founded",
+                self.state.path.display(),
+                self.render.project.plan.founder().name
             ));
         }
     }
@@ -341,9 +363,11 @@ impl<'a> Update<'a> {
         }
         let in_tree = self.tree.get(&node.name).is_some_and(|own| own.digest == base.digest);
         let out = self.render.out.display();
-        let reason =
-            format!("{out} has not the document that the record tells of: the files that differ are not known");
-        (!in_tree).then(|| change.whole(Action::Replace, reason))
+        let reason = format!(
+            "{out} has not the document of the record, so that the files that differ are not known: bring the tree of \
+                 the last render, or render the spec of the record into {out} first"
+        );
+        (!in_tree).then(|| change.whole(Action::Unknown, reason))
     }
 
     /// The change of a machine whose record alone decides it: nobody compares its files.
@@ -415,6 +439,15 @@ impl<'a> Update<'a> {
         gone.map(change).collect()
     }
 
+    /// Refuses to plan a change of machines of which the tree in place is not what the record says.
+    pub fn refuse_stale(&self, changes: &[MachineChange]) -> Result<(), Failure> {
+        let changed = changes
+            .iter()
+            .filter(|change| matches!(change.action, Action::Replace | Action::Unknown));
+        let stale = changed.filter_map(|change| contradiction(&self.tree, self.base.as_ref(), &change.name));
+        self.refuse_contradictions(&stale.collect::<Vec<_>>())
+    }
+
     /// Completes the record and the manifest by the files that were rendered.
     pub fn settle(&mut self, mut manifest: Manifest) -> Result<Manifest, Failure> {
         let (bundle, founded) = (self.render.bundle, self.is_founded());
@@ -429,23 +462,17 @@ impl<'a> Update<'a> {
                 continue;
             };
             let changed = base.is_some_and(|base| base.digest != new.digest);
-            let last = self
-                .tree
-                .get(name)
-                .zip(base)
-                .filter(|(tree, base)| tree.digest != base.digest && !base.is_adopted());
-            if changed && let Some((tree, base)) = last {
-                stale.push((name.clone(), tree.generation, base.generation));
+            if changed {
+                stale.extend(contradiction(&self.tree, self.base.as_ref(), name));
             }
             own.digest.clone_from(&new.digest);
             own.generation = match base.filter(|_| founded) {
-                Some(base) => base.generation + u32::from(changed),
+                Some(base) => base.generation.saturating_add(u32::from(changed)),
                 None => 1,
             };
         }
-        if founded && !stale.is_empty() {
-            return Err(self.state.refuse(&self.stale(&stale)));
-        }
+        self.refuse_contradictions(&stale)?;
+        self.next.set_digests(bundle);
         manifest.generations = self.next.generations(bundle.issued_at);
         Ok(manifest)
     }
@@ -459,6 +486,19 @@ impl<'a> Update<'a> {
             ));
         }
     }
+}
+
+/// Machines that `--replace` names and that this run does not render.
+fn refuse_replaced(render: &Render<'_>) -> Result<(), Failure> {
+    for name in &render.args.replace {
+        let node = render.project.node(name)?;
+        if render.nodes.iter().all(|own| own.name != node.name) {
+            return Err(Failure::Usage(format!(
+                "--replace {name} has no effect: this run renders other machines alone\n  = help: name it with --node, too"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Certificates and RFC 3339 texts carry no fractions.

@@ -382,6 +382,12 @@ fn machines_that_are_all_created_anew_need_no_script() {
     let desk = founded("ha-ubuntu", &[]);
     succeed(&desk, &["secrets", "rotate", "service-account"]);
     refused(&desk, &["render"], 3, "firelay update writes the scripts");
+    refused(
+        &desk,
+        &["render"],
+        3,
+        "to no control plane that runs: firelay.state.yaml:6 is of the step before\n--> cluster.yaml\n",
+    );
     succeed(&desk, &["plan"]);
     succeed(&desk, &["render", "--accept", "FL1222"]);
     assert!(desk.read("firelay.state.yaml").contains("- code: FL1222\n"));

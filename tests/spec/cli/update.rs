@@ -128,6 +128,11 @@ fn scripts_of_earlier_updates_stay_until_they_are_done() {
     );
     assert_eq!(tree(&desk.at("out/update/1")), first);
     assert!(desk.at("out/update/2/ORDER").exists() && !desk.at("out/update/2/cp1.sh").exists());
+    assert!(
+        ran.stderr
+            .contains("scripts of earlier updates are in out/update/1: run them first"),
+        "{ran:?}"
+    );
     let script = desk.read("out/update/2/worker-1.sh");
     assert!(script.contains("from generation 2 of its document to 3."), "{script}");
     // Somebody has removed what was run.
@@ -172,6 +177,32 @@ fn machines_that_have_to_be_replaced_are_named_with_the_reason_and_others_get_sc
     );
     let json = desk.run(&[&["update", "--output", "json"], &set[..]].concat()).json();
     assert!(json["scripts"].is_null() && json["counts"]["inPlace"] == 0, "{json}");
+}
+
+/// A render alone brings nothing to machines that run.
+#[test]
+fn a_render_of_a_running_cluster_names_the_update() {
+    let desk = founded("ha-ubuntu", &["--set", OLD]);
+    fs::rename(desk.at("out"), desk.at("before")).unwrap();
+    assert_eq!(desk.run(&["render", "--set", OLD]).code, 0);
+    let ran = desk.run(&["render"]);
+    assert!(
+        ran.code == 0
+            && ran
+                .stderr
+                .contains("machines that run keep their former documents: 6 to update in place; `firelay update`"),
+        "{ran:?}"
+    );
+    let again = desk.run(&["render"]);
+    assert!(
+        again.code == 0 && !again.stderr.contains("former documents"),
+        "{again:?}"
+    );
+    let ran = desk.run(&["update", "--from", "before"]);
+    assert!(
+        ran.code == 0 && ran.stderr.contains("wrote 6 scripts to out/update/1"),
+        "{ran:?}"
+    );
 }
 
 #[test]
