@@ -153,6 +153,7 @@ impl Verb {
             Self::Update(own) => (&mut own.inputs.spec.specs, &mut own.out),
             Self::Secrets(SecretsVerb::Rotate(own)) => (&mut own.inputs.spec.specs, &mut own.out),
             Self::Certs(own) => (&mut own.inputs.spec.specs, &mut own.out),
+            Self::Recover(own) => (&mut own.spec.specs, &mut own.out),
             _ => return self,
         };
         let is_tree = |path: &PathBuf| path.is_dir() && out.as_path() == Path::new(OUT);

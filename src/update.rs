@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::{
     changes::{
         Configuration, Handler, MachineChange, authorities, handler,
-        registration::{self, Binary, Flags, changed_binaries},
+        registration::{self, Binary, ETCD_ENVIRONMENT, Flags, changed_binaries},
     },
     encoding::{base64, gzip, sha256_hex},
     node::{
@@ -46,8 +46,6 @@ const IDENTITY: [&str; 4] = [
     "/etc/firelay/kubeconfig/",
     ETCD_CERTIFICATES,
 ];
-/// The environment of an etcd member, to which the machine writes whether it joins an existing cluster.
-const ETCD_ENVIRONMENT: &str = "/etc/etcd/etcd.env";
 /// The proxy's configuration, to which a timer adds servers.
 const PROXY: &str = "/etc/firelay/endpoint/haproxy.cfg";
 /// Certificates of a member of external etcd.
@@ -103,6 +101,7 @@ pub fn script(change: &Change<'_>) -> Result<Text, node::Error> {
     let values = json!({
         "name": node.name,
         "named": if node.pool { "" } else { &node.name },
+        "machine": node.arch.machine(),
         "cluster": change.plan.name,
         "from": change.generations.0,
         "to": change.generations.1,
@@ -146,16 +145,16 @@ fn laid_files<'a>(change: &Change<'a>) -> (Vec<(&'a str, &'a Entry)>, Payload) {
         old.get(path)
             .is_none_or(|old| old.what != entry.what || old.mode != entry.mode || old.owner != entry.owner)
     };
-    let written = |(path, entry): &(&'a str, &'a Entry)| {
-        !is_spent(change, path) && (handler(path) == Handler::Boot || differs(path, entry))
-    };
+    let is_of_boot = |path: &str| handler(path) == Handler::Boot || path == ETCD_ENVIRONMENT;
+    let written =
+        |(path, entry): &(&'a str, &'a Entry)| !is_spent(change, path) && (is_of_boot(path) || differs(path, entry));
     let files = new.iter().map(|(path, entry)| (path.as_str(), entry));
     let files: Vec<_> = files.filter(written).collect();
     let (mut payload, mut list) = (Payload::new(), String::new());
     let mut number = 0;
     for (path, entry) in &files {
         let What::File(bytes) = &entry.what else { continue };
-        let phase = phase(path);
+        let phase = phase(change, path);
         let _ = writeln!(list, "{number} {:04o} {} {phase} {path}", entry.mode, entry.owner);
         payload.insert(format!("files/{number}"), (0o600, bytes.to_vec()));
         number += 1;
@@ -165,10 +164,11 @@ fn laid_files<'a>(change: &Change<'a>) -> (Vec<(&'a str, &'a Entry)>, Payload) {
 }
 
 /// The step of an update that writes a file: what a unit and its binary read is written together with it.
-fn phase(path: &str) -> &'static str {
-    match handler(path) {
+fn phase(change: &Change<'_>, path: &str) -> &'static str {
+    let own = handler(path);
+    match &own {
         Handler::RestartLate(_) => "late",
-        Handler::Restart(unit) if unit == "etcd.service" => "etcd",
+        Handler::Restart(unit) if unit == "etcd.service" && change.change.handlers().contains(&own) => "etcd",
         Handler::Certificates if path.starts_with(ETCD_CERTIFICATES) => "etcd",
         Handler::Certificates => "certificates",
         _ => "early",
@@ -342,7 +342,7 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
     let is_listed = |name: &str| lists.get(name).is_some_and(|list| !list.is_empty());
     let new_kubelet = lists["late.list"].lines().any(|line| line.starts_with("kubelet "));
     let version = change.plan.kubernetes.version.to_string();
-    let has = |name: &str| files.iter().any(|(path, _)| phase(path) == name);
+    let has = |name: &str| files.iter().any(|(path, _)| phase(change, path) == name);
     UpdateSteps {
         fetches: is_listed("all.list"),
         enable: new_units(change),

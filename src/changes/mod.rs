@@ -36,6 +36,8 @@ pub enum Action {
     Add,
     /// The spec no longer has it.
     Remove,
+    /// Its document changes, and the last one is not there: nobody knows what a running machine would do.
+    Unknown,
     /// Something else created it: it has no document of firelay, and takes no change from one.
     Adopted,
 }
@@ -127,6 +129,8 @@ pub struct Counts {
     pub document: usize,
     /// Of which nothing differs.
     pub none: usize,
+    /// Whose document differs from one that is not there.
+    pub unknown: usize,
     /// That something else created.
     pub adopted: usize,
     /// Whether a script applies the manifests.
@@ -146,6 +150,7 @@ impl Counts {
                 Action::Add => &mut counts.add,
                 Action::Remove => &mut counts.remove,
                 Action::Replace => &mut counts.replace,
+                Action::Unknown => &mut counts.unknown,
                 Action::Adopted => &mut counts.adopted,
                 Action::InPlace if change.in_place() => &mut counts.in_place,
                 Action::InPlace => &mut counts.document,
@@ -157,7 +162,7 @@ impl Counts {
 
     /// Whether any document differs.
     pub fn is_empty(&self) -> bool {
-        self.add + self.in_place + self.replace + self.remove + self.document == 0 && !self.manifests
+        self.add + self.in_place + self.replace + self.remove + self.document + self.unknown == 0 && !self.manifests
     }
 }
 

@@ -16,6 +16,10 @@ use super::{
 /// kubeadm's configuration of a machine that joins.
 pub const JOIN: &str = "/etc/firelay/kubeadm/join.yaml";
 pub use crate::node::ARTIFACTS;
+/// The environment of a member of external etcd.
+pub const ETCD_ENVIRONMENT: &str = "/etc/etcd/etcd.env";
+/// The members that etcd reads when it has no data.
+const MEMBERS: &str = "ETCD_INITIAL_CLUSTER=";
 /// The unit of a member of external etcd.
 const ETCD: &str = "/etc/systemd/system/etcd.service";
 /// Variables of the boot chain.
@@ -53,6 +57,7 @@ pub(super) fn handlers(path: &str, old: &str, new: &str, runs_etcd: bool) -> Opt
         JOIN => Some(of_join(old, new)),
         ARTIFACTS => Some(of_artifacts(old, new, runs_etcd)),
         ENVIRONMENT => Some(of_environment(old, new)),
+        ETCD_ENVIRONMENT => of_members(old, new),
         _ if is_certificate(path) => Some(of_certificate(old, new)),
         _ => None,
     }
@@ -86,6 +91,15 @@ fn of_environment(old: &str, new: &str) -> BTreeSet<Handler> {
     };
     let same = applied(old) == applied(new);
     BTreeSet::from([if same { Handler::Boot } else { Handler::Replace }])
+}
+
+/// A member that has data asks etcd for the members.
+fn of_members(old: &str, new: &str) -> Option<BTreeSet<Handler>> {
+    let rest = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with(MEMBERS));
+        lines.map(str::to_owned).collect()
+    };
+    (rest(old) == rest(new)).then(|| BTreeSet::from([Handler::Boot]))
 }
 
 /// A line of the list of binaries.
@@ -315,6 +329,14 @@ mod tests {
         );
         let mirrored = list("22", "/bin").replace("https://k", "https://mirror");
         assert_eq!(with(&mirrored), BTreeSet::from([Handler::Boot]));
+    }
+
+    #[test]
+    fn the_list_of_members_is_read_at_the_first_boot_alone() {
+        let with = |new| handlers(ETCD_ENVIRONMENT, "ETCD_NAME=e2\nETCD_INITIAL_CLUSTER=e1=a\n", new, true);
+        let boot = BTreeSet::from([Handler::Boot]);
+        assert_eq!(with("ETCD_NAME=e2\nETCD_INITIAL_CLUSTER=e4=b\n"), Some(boot));
+        assert_eq!(with("ETCD_NAME=e3\nETCD_INITIAL_CLUSTER=e4=b\n"), None);
     }
 
     #[test]

@@ -21,13 +21,14 @@ pub struct Kubeconfig {
     /// Name of the user: the common name of the certificate
     #[arg(short, long, value_name = "NAME")]
     pub user: String,
-    /// Group of the user: the organization of the certificate
+    /// Group of the user: the organization of the certificate. It has one; bind roles to the user for more
     #[arg(short, long, value_name = "NAME")]
     pub group: Option<String>,
     /// Validity of the certificate, as a Go duration: 30m, 24h
     #[arg(long, value_name = "DURATION", default_value = "24h")]
     pub ttl: String,
-    /// The file to write, readable only by its owner; `-` is stdout
+    /// The file to write, readable only by its owner; `-` is stdout. Of existing files it replaces only an earlier kubeconfig of this
+    /// user and cluster
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub out: PathBuf,
 }

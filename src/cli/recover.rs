@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{IdentityArg, Inputs, OutputFormat, SpecArgs};
+use super::{IdentityArg, Inputs, OUT, OutputFormat, SpecArgs, spec_or_tree};
 
 /// `recover`.
 #[derive(Debug, Args)]
@@ -12,7 +12,8 @@ use super::{IdentityArg, Inputs, OutputFormat, SpecArgs};
     after_help = "It writes nothing, and connects to nothing: run the commands on the machines that it names. The member that took a snapshot\n\
                   founds etcd anew, unless --on names another. Examples:\n  \
                   firelay recover --snapshot /var/backups/etcd/etcd-cp1-20261123T030010Z.db\n  \
-                  firelay recover --snapshot s3://example-backups/prod/etcd-cp1-20261123T030010Z.db --on cp2 --lost cp1 --lost cp3"
+                  firelay recover --snapshot s3://example-backups/prod/etcd-cp1-20261123T030010Z.db --on cp2 --lost cp1 --lost cp3",
+    mut_arg("specs", spec_or_tree)
 )]
 pub struct Recover {
     /// The spec.
@@ -33,6 +34,9 @@ pub struct Recover {
     /// The record of the cluster [default: as for `render`]
     #[arg(long = "state", value_name = "FILE")]
     pub state: Option<PathBuf>,
+    /// The tree of the last render: its documents show whether the machines have firelay-recover
+    #[arg(short, long, value_name = "DIR", default_value = OUT)]
+    pub out: PathBuf,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: OutputFormat,

@@ -179,6 +179,8 @@ struct Evidence {
     roots: Option<Roots>,
     /// Absent without `--from`.
     objects: Option<Objects>,
+    /// The CA of the kubeconfig.
+    authority: Option<String>,
     /// Where the first object is.
     place: Span,
 }
@@ -192,9 +194,10 @@ impl Evidence {
         for path in &args.from {
             add_objects(path, &mut source)?;
         }
-        if let Some(path) = &args.kubeconfig {
-            fetch::add(path, args.context.as_deref(), &mut source)?;
-        }
+        let authority = match &args.kubeconfig {
+            Some(path) => fetch::add(path, args.context.as_deref(), &mut source)?,
+            None => None,
+        };
         let (objects, broken) = Objects::read(&source, first);
         findings.extend(broken);
         let start = source.texts().get(first).map_or(0, |text| text.start);
@@ -203,6 +206,7 @@ impl Evidence {
             findings,
             roots,
             objects: has_objects(args).then_some(objects),
+            authority,
             place: Span { start, end: start },
         })
     }
@@ -217,7 +221,8 @@ impl Evidence {
             platform: args.platform.clone(),
             algorithm: key.and_then(|key| key.kind()),
         };
-        let foreign = roots.map(|roots| adopt::check_authorities(objects, roots));
+        let authority = self.authority.as_deref();
+        let foreign = roots.map(|roots| adopt::check_authorities(objects, roots, authority, self.place));
         self.findings.extend(foreign.unwrap_or_default());
         if is_missing(&args.spec) {
             self.findings
@@ -380,13 +385,9 @@ fn record(project: &Project, bundle: &Bundle, draft: &Draft) -> Result<Record, F
     let assembly = Assembly::new(project, bundle, false)?;
     let founder = project.plan.founder();
     let files = assembly.files(founder, &assembly.pki(founder)?)?.files;
-    Ok(Record::adopted(
-        &project.plan,
-        bundle,
-        &names,
-        &files,
-        whole_second(founded_at),
-    ))
+    let mut record = Record::adopted(&project.plan, bundle, &names, &files, whole_second(founded_at));
+    record.set_digests(bundle);
+    Ok(record)
 }
 
 fn tell(state: &State, record: &Record) {

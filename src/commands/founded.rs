@@ -10,7 +10,7 @@ use super::{
 use crate::cli::{Founded, IdentityArg, Inputs, SpecArgs};
 
 /// Clocks of two machines may differ by this.
-const AHEAD: Duration = Duration::hours(1);
+pub(super) const AHEAD: Duration = Duration::hours(1);
 
 /// Runs the verb.
 pub fn run(args: &Founded) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 mod carried;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -116,7 +116,10 @@ impl<'a> Base<'a> {
         let generation = |machines: &BTreeMap<String, record::MachineRecord>, name: &str| {
             machines.get(name).map_or(1, |machine| machine.generation)
         };
-        let directory = directory(tree, &self.args.out);
+        let pending = pending(tree, &self.args.out);
+        let number = pending.last().copied().unwrap_or_default() + 1;
+        let earlier = pending.into_iter().map(directory).collect();
+        let directory = directory(number);
         let mut count = 0;
         for (change, pair) in &changes {
             let (Some(pair), Ok(node)) = (pair.as_ref().filter(|_| change.in_place()), project.node(&change.name))
@@ -158,6 +161,7 @@ impl<'a> Base<'a> {
             directory,
             count,
             carried,
+            earlier,
         })
     }
 
@@ -186,7 +190,7 @@ impl<'a> Base<'a> {
                 let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
                 (change.whole(action, reason), None)
             };
-            if let Some(change) = update.adopted(node) {
+            if let Some(change) = update.decided(node) {
                 return Ok((change, None));
             }
             let digest = |machines: &BTreeMap<String, record::MachineRecord>| {
@@ -255,13 +259,17 @@ fn refuse_skipped(from: &Path, manifest: &Manifest, new: &Version) -> Result<(),
     }
 }
 
-/// `update/1`, or the number after those that are there: scripts run in the order of their folders.
-fn directory(tree: &TreeWriter, out: &Path) -> String {
+/// Numbers of earlier updates whose scripts are there. Scripts run in the order of their folders.
+fn pending(tree: &TreeWriter, out: &Path) -> BTreeSet<u32> {
     let files = tree.last().into_iter().flat_map(|last| &last.files);
     let there = files.filter(|file| is_update(&file.path) && out.join(&file.path).exists());
     let number = |file: &ManifestFile| file.path[UPDATE.len()..].split('/').next()?.parse::<u32>().ok();
-    let last = there.filter_map(number).max().unwrap_or_default();
-    format!("{UPDATE}{}", last + 1)
+    there.filter_map(number).collect()
+}
+
+/// `update/1`.
+fn directory(number: u32) -> String {
+    format!("{UPDATE}{number}")
 }
 
 fn script_name(name: &str) -> String {
@@ -300,6 +308,8 @@ pub(super) struct Written {
     directory: Option<String>,
     count: usize,
     carried: Option<carried::Written>,
+    /// The folders of earlier updates.
+    earlier: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -316,6 +326,15 @@ impl Written {
         &self.changes
     }
 
+    /// Scripts of earlier updates that are still there.
+    fn pending_scripts(&self, out: &Path) -> Option<String> {
+        let folders = { self.earlier.iter() }.map(|own| out.join(own).display().to_string());
+        let folders = folders.collect::<Vec<_>>().join(", ");
+        (!folders.is_empty()).then(|| {
+            format!("scripts of earlier updates are in {folders}: run them first, or remove what was run or is no longer wanted")
+        })
+    }
+
     /// Prints the changes, and where the scripts are.
     pub(super) fn print(&self, args: &cli::Update, project: &Project, update: &Update<'_>) -> Result<(), Failure> {
         let counts = Counts::of(&self.changes, update.applied_manifests().is_some());
@@ -328,6 +347,9 @@ impl Written {
             return streams::json(&Scripts { plan: report, scripts });
         }
         streams::text(&report.text())?;
+        if let Some(pending) = self.pending_scripts(&args.out) {
+            streams::tell(pending);
+        }
         let Some(scripts) = scripts else {
             streams::tell("no script was written: no machine takes a change in place");
             return Ok(());

@@ -1,8 +1,9 @@
 //! `kubeconfig`: a client certificate for one user, signed with the bundle's CA.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use firelay_yaml::duration;
+use serde_json::Value;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{failure::Failure, project::Project, streams};
@@ -37,6 +38,7 @@ pub fn run(args: &Kubeconfig) -> Result<(), Failure> {
         group: args.group.as_deref(),
     };
     let text = pki::user_kubeconfig(&project.plan, &authorities, &bundle, &user, &fresh()?, validity)?;
+    refuse_other(&args.out, &format!("{}@{}", args.user, project.plan.name))?;
     write(&args.out, &text)?;
     report(args, &project.plan.name, validity.1)
 }
@@ -86,6 +88,23 @@ fn fresh() -> Result<Fresh, Failure> {
         // 63 bits, not zero, as kubeadm draws them.
         serial: (getrandom::u64().map_err(random)? >> 1).max(1),
     })
+}
+
+/// A file is replaced if it is an earlier kubeconfig of the same user in the same cluster, and of no other.
+fn refuse_other(out: &Path, context: &str) -> Result<(), Failure> {
+    if !fs::metadata(out).is_ok_and(|found| found.is_file()) {
+        return Ok(());
+    }
+    let text = Secret::new(fs::read_to_string(out).unwrap_or_default());
+    let config: Value = firelay_yaml::parse("kubeconfig", text.expose()).unwrap_or_default();
+    let contexts = config["contexts"].as_array();
+    match contexts.is_some_and(|own| own.len() == 1 && own[0]["name"] == context) {
+        true => Ok(()),
+        false => Err(Failure::Refused(format!(
+            "{} exists, and is not a kubeconfig of {context} alone: it is not overwritten\n  = help: name another file with --out",
+            out.display()
+        ))),
+    }
 }
 
 pub(super) fn write(out: &Path, text: &Secret<String>) -> Result<(), Failure> {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{changes::Counts, cli::Plan, tree::TreeReader};
 
-pub(super) use compare::{Pair, Secrets, assembled, changed, changed_members, explain, rendered_changes, unpacked};
+pub(super) use compare::{Pair, Secrets, assembled, changed, changed_machines, explain, rendered_changes, unpacked};
 pub(super) use report::{Report, field, file, machine, verb};
 
 /// Runs the verb.
@@ -35,6 +35,8 @@ pub fn run(args: &Plan) -> Result<(), Failure> {
     };
     let mut update = Update::begin(rendering, &state, manifest)?;
     let changes = compare::changes(&project, &update, last.as_ref())?;
+    update.refuse_stale(&changes)?;
+    update.tell_unrecorded();
     update.check_members(&changes);
     update.check_configuration(&changes);
     update.accept();

@@ -1,12 +1,13 @@
 //! `recover`: the commands by which this cluster comes back from a snapshot of etcd. The programs on the machines do the work, because a cluster
 //! without a quorum takes no order from outside.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, fs, path::Path};
 
 use serde::Serialize;
 
 use super::{
     failure::Failure,
+    plan::unpacked,
     project::{Project, did_you_mean},
     state::State,
     streams,
@@ -15,6 +16,7 @@ use crate::{
     cli::Recover,
     plan::{EtcdBackupPlan, NodePlan, Plan},
     record::{MachineRecord, Record},
+    tree::TreeReader,
 };
 
 /// The scheme of a snapshot in a bucket.
@@ -62,7 +64,9 @@ pub fn run(args: &Recover) -> Result<(), Failure> {
             "{name} is lost, and cannot found etcd anew\n  = help: {help}"
         )));
     }
-    refuse_adopted(state.record(), members(plan).filter(|node| !lost(node)))?;
+    let running: Vec<_> = members(plan).filter(|node| !lost(node)).collect();
+    refuse_adopted(state.record(), running.iter().copied())?;
+    refuse_unrendered(&args.out, &running)?;
     let recovery = Recovery {
         cluster: &plan.name,
         snapshot: &args.snapshot,
@@ -171,6 +175,30 @@ fn refuse_adopted<'p>(record: Option<&Record>, running: impl Iterator<Item = &'p
             "firelay did not create {}, so that firelay-recover is not there\n  = help: recover with the tool that created them, or replace \
              them: --lost NAME counts a machine as gone",
             names.join(", ")
+        ))),
+    }
+}
+
+/// Documents of the last render without firelay-recover: `etcd.backup` came into the spec after it.
+fn refuse_unrendered(out: &Path, running: &[&NodePlan]) -> Result<(), Failure> {
+    let Some(tree) = TreeReader::open_last(out)? else {
+        return Ok(());
+    };
+    let read = |path: &str| fs::read(tree.root.join(path));
+    let machines = unpacked(&tree.manifest, running, &read, &tree.root)?;
+    let lacks = |node: &&&NodePlan| {
+        let program = format!("{}/firelay-recover", node.bin_dir);
+        let machine = machines.get(&node.name);
+        machine.is_some_and(|machine| !machine.root.entries.contains_key(&program))
+    };
+    let names: Vec<_> = running.iter().filter(lacks).map(|node| node.name.as_str()).collect();
+    match names.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Refused(format!(
+            "the documents of {} in {} have no firelay-recover: the spec got etcd.backup after that render\n  = help: restore by hand as \
+             etcd's page on disaster recovery says; if the machines have it, name their tree with --out",
+            names.join(", "),
+            out.display()
         ))),
     }
 }

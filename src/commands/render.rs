@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     audit::{Catalogue, MachineFiles},
-    changes::{Action, MachineChange},
+    changes::{Action, Counts, MachineChange},
     cli::{self, OutputFormat, Render, TemplateEngine},
     delivery::{
         Engine, Manifest, ManifestFile, escape,
@@ -57,7 +57,7 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
     }
     let tree = begin(args, &project, &secrets.bundle)?;
     let applying = in_place.map_or(Applying::NEVER, scripts::applying);
-    let mut update = update(args, &project, &secrets.bundle, &state, (tree.last(), applying), &nodes)?;
+    let mut update = update(args, &project, &secrets, &state, (tree.last(), applying), &nodes)?;
     let base = in_place
         .map(|in_place| Base::open(in_place, &project, &tree, &update))
         .transpose()?;
@@ -75,10 +75,11 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
     let scripts = base
         .map(|base| base.write(&project, &update, &tree, &manifest))
         .transpose()?;
-    let members = match &scripts {
+    let changes = match &scripts {
         Some(scripts) => scripts.changes().to_vec(),
-        None => replaced(plan::changed_members(&project, &update, (&args.out, &tree, &manifest))?),
+        None => plan::changed_machines(&project, &update, (&args.out, &tree, &manifest))?,
     };
+    let members = scripts.as_ref().map_or_else(|| replaced(&changes), |_| changes.clone());
     update.check_members(&members);
     update.check_configuration(&members);
     update.refuse_forbidden()?;
@@ -86,7 +87,28 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
     warn_of_leftovers(&args.out, &finished.left)?;
     match in_place.zip(scripts) {
         Some((in_place, scripts)) => scripts.print(in_place, &project, &update),
-        None => report(args, &project, &secrets.bundle, &written, &finished),
+        None => {
+            tell_running(Counts::of(&changes, false));
+            report(args, &project, &secrets.bundle, &written, &finished)
+        }
+    }
+}
+
+/// Tells of running machines whose documents have changed: nothing brings these to them.
+fn tell_running(counts: Counts) {
+    let parts = [
+        (counts.in_place, "to update in place"),
+        (counts.replace, "to create anew"),
+        (counts.unknown, "with a change that is not known"),
+    ];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<_> = parts.map(|(count, words)| format!("{count} {words}")).collect();
+    if counts.in_place + counts.unknown > 0 {
+        streams::tell(format_args!(
+            "machines that run keep their former documents: {}; `firelay update` in place of `firelay render` writes scripts for them, and \
+             `firelay update --from DIR` does now, where DIR has the tree of before: docs/day-two.md",
+            parts.join(", ")
+        ));
     }
 }
 
@@ -102,17 +124,20 @@ fn place(
     let record = state.prepare(&update.next)?;
     let finished = tree.finish(manifest)?;
     state.place(record)?;
+    if !secrets.new {
+        update.tell_unrecorded();
+    }
     update.tell();
     Ok(finished)
 }
 
 /// A document that is rendered alone comes to its machine by replacement, also where an update would take it there in place.
-fn replaced(changes: Vec<MachineChange>) -> Vec<MachineChange> {
-    let whole = |change: MachineChange| match change.in_place() {
-        true => change.whole(Action::Replace, None),
-        false => change,
+fn replaced(changes: &[MachineChange]) -> Vec<MachineChange> {
+    let whole = |change: &MachineChange| match change.in_place() || change.action == Action::Unknown {
+        true => change.clone().whole(Action::Replace, None),
+        false => change.clone(),
     };
-    changes.into_iter().map(whole).collect()
+    changes.iter().map(whole).collect()
 }
 
 /// The nodes and pools that are asked for, in the order of the spec.
@@ -169,7 +194,7 @@ impl SecretsFile {
 fn update<'a>(
     args: &'a Render,
     project: &'a Project,
-    bundle: &'a Bundle,
+    secrets: &'a SecretsFile,
     state: &'a State,
     (last, applying): (Option<&Manifest>, Applying),
     nodes: &'a [NodePlan],
@@ -178,7 +203,7 @@ fn update<'a>(
         args: &args.state,
         out: &args.out,
         project,
-        bundle,
+        bundle: &secrets.bundle,
         nodes,
         whole: args.node.is_empty(),
         applying,
@@ -199,13 +224,14 @@ fn print(
     state: &State,
 ) -> Result<(), Failure> {
     let bundle = &secrets.bundle;
-    let update = update(args, project, bundle, state, (None, Applying::NEVER), nodes)?;
+    let update = update(args, project, secrets, state, (None, Applying::NEVER), nodes)?;
     update.refuse_undated()?;
     let assembly = update.assembly()?;
     let document = document(args, project, &assembly, nodes);
     let document = document.map_err(|failure| measure::explained(project, bundle, failure))?;
-    if secrets.new {
-        save_bundle(&secrets.path, bundle)?;
+    match secrets.new {
+        true => save_bundle(&secrets.path, bundle)?,
+        false => update.tell_unrecorded(),
     }
     streams::bytes(&document)
 }

@@ -10,7 +10,7 @@ use super::{
     bundle::{bundle_path, replace_bundle, request},
     failure::{Failure, shell_word},
     project::Project,
-    state::{State, refuse_foreign},
+    state::{State, pending, refuse_foreign},
     streams,
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     record::{MachineRecord, Record, listed},
     secrets::{Bundle, Generation, KeyKind, Keys},
     spec::JoinIdentity,
-    tree::{Role, TreeReader, is_update},
+    tree::{Role, TreeReader},
 };
 
 /// How machines take a step.
@@ -232,7 +232,7 @@ fn refuse_early(args: &SecretsRotate, state: &State, bundle: &Bundle) -> Result<
             "name the directory of the last render with --out".to_owned(),
         );
     }
-    if let Some(script) = pending(&args.out, &tree) {
+    if let Some(script) = pending(&args.out, &tree.manifest) {
         return early(
             format!("{script} is there, and its machine may not have run it"),
             "run all scripts in their order, then firelay update --done".to_owned(),
@@ -287,18 +287,6 @@ fn unrendered(state: &State, record: &Record, bundle: &Bundle) -> String {
         bundle.fingerprint(),
         step.map(|step| format!(" ({step})")).unwrap_or_default()
     )
-}
-
-/// A script of an update that nobody has said is done.
-fn pending(out: &Path, tree: &TreeReader) -> Option<String> {
-    let mut scripts = tree
-        .manifest
-        .files
-        .iter()
-        .map(|file| &file.path)
-        .filter(|path| is_update(path));
-    let script = scripts.find(|path| path.ends_with(".sh") && out.join(path).exists())?;
-    Some(out.join(script).display().to_string())
 }
 
 /// The effect of a step, and the next one.

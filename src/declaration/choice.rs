@@ -72,6 +72,15 @@ impl Choice {
         self.parameters.get(VERSION)?.as_str()
     }
 
+    /// The value of a parameter, with dots between keys; null where nothing sets it.
+    pub fn value(&self, path: &str) -> &Value {
+        let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+        let value = self.parameters.get(first).unwrap_or(&Value::Null);
+        rest.split('.')
+            .filter(|key| !key.is_empty())
+            .fold(value, |value, key| &value[key])
+    }
+
     /// The node of a parameter, with dots between keys.
     pub fn written(&self, path: &str) -> Option<&Node<'static>> {
         path.split('.').try_fold(self.node.as_ref()?, |node, key| node.get(key))
@@ -203,4 +212,37 @@ fn known(kind: Kind, what: &str) -> String {
 fn unknown_choice(kind: Kind, at: &Node<'_>, name: &str) -> Diagnostic {
     let known: Vec<_> = of(kind).map(|declaration| declaration.key.as_str()).collect();
     firelay_yaml::unknown_choice(name, at.span, nearest(name, known.iter().copied()), &known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The schema of a parameter, with dots between keys.
+    fn schema<'s>(declaration: &'s Declaration, path: &str) -> Option<&'s Value> {
+        let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+        let keys = rest.split('.').filter(|key| !key.is_empty());
+        let below = |schema: &'s Value, key| schema.get("properties")?.get(key);
+        keys.fold(declaration.parameters.get(first), |schema, key| below(schema?, key))
+    }
+
+    #[test]
+    fn parameters_of_the_datapath_are_known_and_hold_no_secret() {
+        for declaration in of(Kind::Cni) {
+            for name in declaration.datapath.iter().flat_map(|way| &way.parameters) {
+                let text = schema(declaration, name).map(Value::to_string);
+                let is_open = text.is_some_and(|text| !text.contains("writeOnly"));
+                assert!(is_open, "{}: {name}", declaration.name);
+            }
+        }
+    }
+
+    #[test]
+    fn values_are_found_below_keys() {
+        let (choice, _) = cni(None);
+        let value = |path: &str| choice.as_ref().map(|own| own.value(path).clone());
+        assert_eq!(value("backend"), Some(json!("vxlan")));
+        assert_eq!(value("backend.none.below"), Some(Value::Null));
+        assert_eq!(value("none"), Some(Value::Null));
+    }
 }

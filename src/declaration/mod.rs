@@ -139,11 +139,24 @@ pub struct Declaration {
     pub overhead: Vec<Overhead>,
     #[serde(default)]
     pub certificates: Vec<Authority>,
+    /// Parameters on which the packets of all nodes have to agree.
+    #[serde(default)]
+    pub datapath: Vec<Datapath>,
     /// How it brings updates to machines that run.
     pub updates: Option<Updates>,
     /// Parameters of every mode.
     #[serde(default)]
     pub examples: Vec<Map<String, Value>>,
+}
+
+/// Parameters whose change separates the pods of nodes that have it from those of others.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Datapath {
+    /// Their names, with dots between keys. None of them holds a secret: the record has their values.
+    pub parameters: Vec<String>,
+    /// How a cluster that runs takes the change.
+    pub way: String,
 }
 
 /// How an add-on brings the scripts of an update to their machines.

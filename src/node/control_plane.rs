@@ -45,11 +45,14 @@ fn file(node: &NodePlan, path: &str, content: &impl Serialize) -> Result<NodeFil
 /// unencrypted.
 fn encryption(plan: &EncryptionPlan, keys: &[(String, Secret<String>)]) -> Value {
     let mut document = plan.head.clone();
+    let identity = || json!({ "identity": {} });
     let providers = plan.providers.iter().map(|provider| match provider {
+        EncryptionProvider::Identity => identity(),
         EncryptionProvider::Bundle => secretbox(keys),
         EncryptionProvider::Kms(kms) => json!({ "kms": kms_provider(kms) }),
     });
-    let providers: Vec<_> = providers.chain([json!({ "identity": {} })]).collect();
+    let last = (!plan.providers.contains(&EncryptionProvider::Identity)).then(identity);
+    let providers: Vec<_> = providers.chain(last).collect();
     document.insert(
         "resources".to_owned(),
         json!([{ "resources": plan.resources, "providers": providers }]),

@@ -102,15 +102,11 @@ impl Artifact {
 
 /// Replaces `{version}`, `{short}` (1.17 for 1.17.0), `{arch}` and `{machine}` (`uname -m`); an override's URL is filled in the same way.
 pub fn fill(template: &str, version: &Version, arch: Arch) -> String {
-    let (arch, machine) = match arch {
-        Arch::Amd64 => ("amd64", "x86_64"),
-        Arch::Arm64 => ("arm64", "aarch64"),
-    };
     template
         .replace("{version}", &version.to_string())
         .replace("{short}", &short(version))
-        .replace("{arch}", arch)
-        .replace("{machine}", machine)
+        .replace("{arch}", &arch.to_string())
+        .replace("{machine}", arch.machine())
 }
 
 /// A version without a patch release of 0, as projects write it that have no third number.

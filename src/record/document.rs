@@ -9,6 +9,8 @@ use firelay_yaml::{
 /// Said above every record.
 const HEAD: &str = "# What firelay knows of this cluster between two renders. It holds no secret: commit it with the spec.\n\
                     # firelay writes it; after a merge keep the lines of both sides.\n";
+/// The last line, the end of a YAML document: without it lines are missing.
+const END: &str = "...\n";
 /// Words with which a merge of git that was not finished begins a line.
 const CONFLICT: [&str; 3] = ["<<<<<<< ", "=======", ">>>>>>> "];
 
@@ -67,6 +69,9 @@ fn read(text: &str) -> Result<(Record, Node<'static>), Vec<Diagnostic>> {
             finding.help("keep the machines of both sides, remove the marks, and render"),
         ]);
     }
+    if text.lines().all(|line| line.trim().is_empty() || line.starts_with('#')) {
+        return Err(vec![incomplete("the record is empty")]);
+    }
     let tree = Tree::parse(text)?;
     let record: Record = firelay_yaml::decode_partial(&tree, &[]).complete()?;
     let known = [
@@ -83,7 +88,17 @@ fn read(text: &str) -> Result<(Record, Node<'static>), Vec<Diagnostic>> {
             "name the record with --state; a newer version of firelay may have written it",
         )]);
     }
+    if record.has_digests() && !text.ends_with(END) {
+        return Err(vec![incomplete(
+            "the record ends too early: its last line is not `...`",
+        )]);
+    }
     Ok((record, tree.root.detached()))
+}
+
+fn incomplete(message: &str) -> Diagnostic {
+    Diagnostic::error("FL1201", message)
+        .help("bring the record back from version control; without it firelay does not know which machines exist")
 }
 
 /// The first line that a merge left.
@@ -102,6 +117,6 @@ fn conflict(text: &str) -> Option<Span> {
 impl Record {
     /// The record as YAML.
     pub fn to_yaml(&self) -> Result<String, firelay_yaml::Error> {
-        Ok(HEAD.to_owned() + &firelay_yaml::emit(self)?)
+        Ok(HEAD.to_owned() + &firelay_yaml::emit(self)? + END)
     }
 }

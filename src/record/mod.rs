@@ -3,7 +3,10 @@
 //! It holds no secret and belongs in version control. Digests are keyed by the bundle, so that nobody without it can confirm a
 //! guess of a document's content.
 
+mod digests;
 mod document;
+mod encryption;
+mod network;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -13,14 +16,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
 
+pub use digests::Edited;
 pub use document::{RecordText, Refused};
 pub use rules::{Applied, Change, MINOR_STEPS, OVERRIDABLE, changed_values, check};
 
 use crate::{
     encoding::{base64, unhex},
     node::{self, NodeFile},
-    plan::{EncryptionPlan, NodePlan, Plan, RuntimeKind},
+    plan::{AddonPlan, EncryptionPlan, NodePlan, Plan, ProviderPlan, RuntimeKind},
     secrets::{Authority, Bundle, Derivation},
+    spec::Arch,
     tree::{self, Generation, Manifest, ManifestFile, Role},
 };
 
@@ -85,14 +90,27 @@ pub struct Record {
     /// Version of CRI-O in the documents; absent with containerd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crio: Option<Version>,
+    /// Keyed digest of these versions, and of whether the cluster was founded. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub versions_digest: String,
     /// Values that a running cluster cannot change.
     pub fixed: Fixed,
     /// Keyed digests of what the founder alone applies, by [`Founding::name`]: no document carries it after the founding.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub founding: BTreeMap<String, String>,
-    /// The keys of encryption at rest, the one that writes first; absent without key services.
+    /// The keys of encryption at rest, the one that writes first; none without encryption. Absent in records of earlier versions,
+    /// except with key services.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encryption: Option<Vec<String>>,
+    /// The resources that they encrypt. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub encryption: Vec<String>,
+    pub encrypted_resources: Vec<String>,
+    /// Parameters of the network plugin on which the packets of all nodes have to agree. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub datapath: BTreeMap<String, Value>,
+    /// Keyed digest of encryption and of these parameters. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub steps_digest: String,
     /// Date of the administrator's certificate, where it is not the bundle's.
     #[serde(
         default,
@@ -128,6 +146,15 @@ pub struct Fixed {
     /// Where etcd's data is: a member that starts with another directory has no data. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etcd_data: Option<String>,
+    /// Host and port of the endpoint, which kubelets, kube-proxy and kubeconfigs keep. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The virtual address of the endpoint, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint_address: Option<String>,
+    /// The network plugin. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_plugin: Option<String>,
     /// SHA-256 of each CA's certificate.
     pub authorities: BTreeMap<String, String>,
     /// Keyed digest of these values and of the cluster's name: a value that was edited by hand does not go with it.
@@ -160,6 +187,9 @@ impl Topology {
 pub struct MachineRecord {
     /// Its roles.
     pub roles: Vec<Role>,
+    /// The architecture of its binaries. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arch: Option<Arch>,
     /// 1 for its first document, one more for each change.
     pub generation: u32,
     /// The date of its certificates.
@@ -168,6 +198,9 @@ pub struct MachineRecord {
     /// Keyed digest of its files in the tree, and of the date. Absent for a machine that something else created.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
+    /// Keyed digest of its name and of the values above. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub entry_digest: String,
 }
 
 impl MachineRecord {
@@ -203,6 +236,7 @@ impl Record {
     /// The record of a plan, without machines.
     pub fn new(plan: &Plan, bundle: &Bundle) -> Self {
         let runtime = |kind| (plan.runtime.kind == kind).then(|| plan.runtime.version.clone());
+        let encryption = plan.kubernetes.control_plane.encryption.as_ref();
         Self {
             api_version: Self::API_VERSION.to_owned(),
             kind: Self::KIND.to_owned(),
@@ -213,15 +247,13 @@ impl Record {
             etcd: plan.etcd.version.clone(),
             containerd: runtime(RuntimeKind::Containerd),
             crio: runtime(RuntimeKind::Crio),
+            versions_digest: String::new(),
             fixed: Fixed::of(plan, bundle),
             founding: BTreeMap::new(),
-            encryption: plan
-                .kubernetes
-                .control_plane
-                .encryption
-                .as_ref()
-                .map(EncryptionPlan::recorded)
-                .unwrap_or_default(),
+            encryption: Some(encryption.map(EncryptionPlan::recorded).unwrap_or_default()),
+            encrypted_resources: encryption.map(|own| own.resources.clone()).unwrap_or_default(),
+            datapath: plan.plugin().map(AddonPlan::datapath).unwrap_or_default(),
+            steps_digest: String::new(),
             administrator: None,
             machines: BTreeMap::new(),
             accepted: Vec::new(),
@@ -269,6 +301,21 @@ impl Record {
         }
     }
 
+    /// The same record with what a render of some machines leaves: others still have what the last whole render brought.
+    #[must_use]
+    pub fn kept_from(self, base: &Self) -> Self {
+        Self {
+            kubernetes: base.kubernetes.clone(),
+            etcd: base.etcd.clone(),
+            containerd: base.containerd.clone(),
+            crio: base.crio.clone(),
+            encryption: base.encryption.clone(),
+            encrypted_resources: base.encrypted_resources.clone(),
+            datapath: base.datapath.clone(),
+            ..self
+        }
+    }
+
     /// Machines that are not what the first render makes of them: those with a date of their own or a changed document.
     pub fn generations(&self, bundle_issued_at: OffsetDateTime) -> BTreeMap<String, Generation> {
         let machines = self.machines.iter().map(|(name, machine)| {
@@ -285,11 +332,6 @@ impl Record {
     /// Whether a bundle is the one that the record names.
     pub fn is_of(&self, bundle: &Bundle) -> bool {
         self.cluster == bundle.cluster && bundle.continues(&self.bundle)
-    }
-
-    /// Whether the values that must not change are as they were written.
-    pub fn is_genuine(&self, bundle: &Bundle) -> bool {
-        self.fixed.digest == self.fixed.digest(&self.cluster, bundle)
     }
 }
 
@@ -310,9 +352,11 @@ pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, Ma
         let roles = files.iter().find(|file| !file.roles.is_empty());
         let machine = MachineRecord {
             roles: roles.map(|file| file.roles.clone()).unwrap_or_default(),
+            arch: None,
             generation: own.generation,
             issued_at: own.issued_at,
             digest: machine_digest(bundle, name, own.issued_at, &files),
+            entry_digest: String::new(),
         };
         (name.to_owned(), machine)
     };
@@ -332,9 +376,11 @@ pub fn listed(names: &[&str]) -> String {
 pub fn unrendered(node: &NodePlan, issued_at: OffsetDateTime) -> MachineRecord {
     MachineRecord {
         roles: crate::delivery::roles(node),
+        arch: Some(node.arch),
         generation: 1,
         issued_at,
         digest: String::new(),
+        entry_digest: String::new(),
     }
 }
 
@@ -354,6 +400,12 @@ impl Fixed {
                 false => Topology::Stacked,
             },
             etcd_data: Some(plan.etcd.data_dir.clone()),
+            endpoint: Some(format!("{}:{}", plan.endpoint.host, plan.endpoint.port)),
+            endpoint_address: match &plan.endpoint.provider {
+                ProviderPlan::KubeVip { address, .. } => Some(address.to_string()),
+                ProviderPlan::External | ProviderPlan::Local { .. } => None,
+            },
+            network_plugin: plan.plugin().map(|plugin| plugin.key().to_owned()),
             authorities: BTreeMap::from([
                 authority("kubernetes", &bundle.kubernetes),
                 authority("etcd", &bundle.etcd),

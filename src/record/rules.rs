@@ -3,7 +3,7 @@
 //! Sources: kubeadm's version policy (cmd/kubeadm/app/phases/upgrade/policy.go), the Kubernetes version skew policy, and
 //! etcd's upgrade guides, each of which goes over one minor.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use firelay_yaml::{
     Node,
@@ -14,7 +14,7 @@ use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{Fixed, Founding, MachineRecord, Record, RecordText};
 use crate::{
-    plan::{BUNDLE, EncryptionPlan, NodePlan, Plan},
+    plan::{NodePlan, Plan},
     profile::KubernetesProfile,
     spec::JoinIdentity,
     tree::Role,
@@ -32,9 +32,14 @@ pub fn changed_values(change: &Change<'_>) -> Vec<String> {
 }
 
 /// Codes of findings that a person may override.
-pub const OVERRIDABLE: [&str; 11] = [
+pub const OVERRIDABLE: [&str; 13] = [
     "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222", "FL1223", "FL1224",
+    "FL1225", "FL1227",
 ];
+
+/// The endpoint is in kubeconfigs of every machine, in kube-proxy's, and in the API servers' certificates.
+const KEEP_ENDPOINT: &str = "kubelets and kube-proxy of running machines keep it; a further name or address of the API servers goes \
+     into pki.extraSans, and another endpoint needs a new cluster";
 
 /// Settings of the founder that scripts apply to a running cluster.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +65,14 @@ pub struct Change<'a> {
     pub applied: Applied,
     /// Today's plan.
     pub plan: &'a Plan,
+    /// The machines that are rendered.
+    pub rendered: &'a [NodePlan],
+    /// All machines are.
+    pub whole: bool,
+    /// A script of an earlier update that nobody has said is done.
+    pub pending: Option<&'a str>,
+    /// The CAs are between two steps of a rotation.
+    pub rotating: bool,
     /// The spec, for places.
     pub spec: Option<&'a Node<'static>>,
     /// The profile of the running minor, if firelay still has it.
@@ -74,12 +87,19 @@ pub struct Change<'a> {
 pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
     let mut findings = change.fixed_values();
     findings.extend(change.kubernetes());
+    findings.extend(change.rotation());
     findings.extend(change.adopted());
     findings.extend(change.etcd());
     findings.extend(change.encryption());
-    findings.extend(change.members("control plane", Role::ControlPlane));
-    findings.extend(change.members("etcd member", Role::Etcd));
-    findings.extend(change.removed());
+    findings.extend(change.plugin());
+    findings.extend(change.datapath());
+    if change.whole {
+        findings.extend(change.members("control plane", Role::ControlPlane));
+        findings.extend(change.members("etcd member", Role::Etcd));
+        findings.extend(change.removed());
+    }
+    findings.extend(change.demoted("control plane", Role::ControlPlane));
+    findings.extend(change.demoted("etcd member", Role::Etcd));
     findings.extend(change.token());
     findings.extend(change.uncarried());
     findings
@@ -87,7 +107,7 @@ pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
 
 impl<'a> Change<'a> {
     /// The place of the value at a path of the spec, if it has it.
-    fn place(&self, path: &[&str]) -> Option<Span> {
+    pub(super) fn place(&self, path: &[&str]) -> Option<Span> {
         let found = path.iter().try_fold(self.spec?, |node, key| node.get(key));
         found.map(|node| node.span)
     }
@@ -98,91 +118,112 @@ impl<'a> Change<'a> {
     }
 
     fn changed_values(&self) -> Vec<FixedValue> {
-        let (old, new) = (&self.record.fixed, self.fixed);
-        let mask = |mask: Option<u8>| mask.map_or_else(|| "none".to_owned(), |mask| format!("/{mask}"));
-        let ca = |fixed: &Fixed, name: &str| fixed.authorities.get(name).cloned().unwrap_or_default();
-        let value = |title, spec: &'static [&'static str], key: &'static str, old: String, new: String| FixedValue {
-            title,
-            spec,
-            record: ["fixed", key],
-            old,
-            new,
-        };
         let values = [
-            value(
+            self.network_values(),
+            self.etcd_values(),
+            self.endpoint_values(),
+            self.authorities(),
+        ];
+        // Another plugin may have no masks: FL1225 refuses it.
+        let follows = |value: &FixedValue| self.is_other_plugin() && [&value.old, &value.new].contains(&&mask(None));
+        let values = values.into_iter().flatten().filter(|value| value.old != value.new);
+        values.filter(|value| !follows(value)).collect()
+    }
+
+    fn network_values(&self) -> Vec<FixedValue> {
+        let (old, new) = (&self.record.fixed, self.fixed);
+        vec![
+            FixedValue::new(
                 "the DNS domain",
                 &["kubernetes", "dns", "domain"],
                 "domain",
-                old.domain.clone(),
-                new.domain.clone(),
+                [old.domain.clone(), new.domain.clone()],
             ),
-            value(
+            FixedValue::new(
                 "the pod range",
                 &["network", "pods"],
                 "pods",
-                old.pods.join(", "),
-                new.pods.join(", "),
+                [old.pods.join(", "), new.pods.join(", ")],
             ),
-            value(
+            FixedValue::new(
                 "the service range",
                 &["network", "services"],
                 "services",
-                old.services.join(", "),
-                new.services.join(", "),
+                [old.services.join(", "), new.services.join(", ")],
             ),
-            value(
+            FixedValue::new(
                 "the mask of a node's IPv4 pods",
                 &["network", "nodeMaskIpv4"],
                 "nodeMaskIpv4",
-                mask(old.node_mask_ipv4),
-                mask(new.node_mask_ipv4),
+                [mask(old.node_mask_ipv4), mask(new.node_mask_ipv4)],
             ),
-            value(
+            FixedValue::new(
                 "the mask of a node's IPv6 pods",
                 &["network", "nodeMaskIpv6"],
                 "nodeMaskIpv6",
-                mask(old.node_mask_ipv6),
-                mask(new.node_mask_ipv6),
+                [mask(old.node_mask_ipv6), mask(new.node_mask_ipv6)],
             ),
-            value(
+        ]
+    }
+
+    fn etcd_values(&self) -> Vec<FixedValue> {
+        let (old, new) = (&self.record.fixed, self.fixed);
+        vec![
+            FixedValue::new(
                 "etcd's topology",
                 &["nodes"],
                 "etcd",
-                old.etcd.name().to_owned(),
-                new.etcd.name().to_owned(),
+                [old.etcd.name().to_owned(), new.etcd.name().to_owned()],
             ),
-            value(
+            FixedValue::new(
                 "the directory of etcd's data",
                 &["etcd", "dataDir"],
                 "etcdData",
-                old.etcd_data
-                    .as_ref()
-                    .or(new.etcd_data.as_ref())
-                    .cloned()
-                    .unwrap_or_default(),
-                new.etcd_data.clone().unwrap_or_default(),
+                known(old.etcd_data.as_ref(), new.etcd_data.as_ref()),
             ),
-            value(
-                "the CA of Kubernetes",
-                &[],
-                "authorities",
-                ca(old, "kubernetes"),
-                ca(new, "kubernetes"),
+        ]
+    }
+
+    fn endpoint_values(&self) -> Vec<FixedValue> {
+        let (old, new) = (&self.record.fixed, self.fixed);
+        let values = [
+            FixedValue::new(
+                "the endpoint",
+                &["endpoint"],
+                "endpoint",
+                known(old.endpoint.as_ref(), new.endpoint.as_ref()),
             ),
-            value("the CA of etcd", &[], "authorities", ca(old, "etcd"), ca(new, "etcd")),
-            value(
-                "the CA of the front proxy",
-                &[],
-                "authorities",
-                ca(old, "frontProxy"),
-                ca(new, "frontProxy"),
+            FixedValue::new(
+                "the endpoint's virtual address",
+                &["endpoint", "address"],
+                "endpointAddress",
+                known(old.endpoint_address.as_ref(), new.endpoint_address.as_ref()),
             ),
         ];
-        values.into_iter().filter(|value| value.old != value.new).collect()
+        let with_help = |value| FixedValue {
+            help: Some(KEEP_ENDPOINT),
+            ..value
+        };
+        values.map(with_help).into()
+    }
+
+    fn authorities(&self) -> Vec<FixedValue> {
+        let ca = |fixed: &Fixed, name: &str| fixed.authorities.get(name).cloned().unwrap_or_default();
+        let value = |title, name| {
+            let values = [ca(&self.record.fixed, name), ca(self.fixed, name)];
+            FixedValue::new(title, &[], "authorities", values)
+        };
+        vec![
+            value("the CA of Kubernetes", "kubernetes"),
+            value("the CA of etcd", "etcd"),
+            value("the CA of the front proxy", "frontProxy"),
+        ]
     }
 
     fn fixed_value(&self, value: &FixedValue) -> Diagnostic {
-        let FixedValue { title, old, new, .. } = value;
+        let FixedValue {
+            title, old, new, help, ..
+        } = value;
         let line = self.text.line(&value.record);
         let message = match self.place(value.spec).filter(|_| !value.spec.is_empty()) {
             Some(_) => format!("{title} of a running cluster cannot change"),
@@ -191,14 +232,43 @@ impl<'a> Change<'a> {
         let label = format!("it is {old} in {}, and {new} here", self.text.line(&value.record));
         let at = self.place(value.spec).filter(|_| !value.spec.is_empty());
         let finding = Diagnostic::error("FL1211", message).at(at).label(label);
-        finding.help(format!(
-            "write {old} again; another value needs a new cluster: another name, bundle and --out"
-        ))
+        let rest = help.unwrap_or("another value needs a new cluster: another name, bundle and --out");
+        finding.help(format!("write {old} again; {rest}"))
     }
 
     fn kubernetes(&self) -> Option<Diagnostic> {
         let (old, new) = (&self.record.kubernetes, &self.plan.kubernetes.version);
         self.version("Kubernetes", old, new, &["kubernetes", "version"], "kubernetes")
+            .or_else(|| self.unfinished())
+    }
+
+    /// The next minor, while machines may not have the last one.
+    fn unfinished(&self) -> Option<Diagnostic> {
+        let (old, new) = (&self.record.kubernetes, &self.plan.kubernetes.version);
+        let script = self
+            .pending
+            .filter(|_| (new.major, new.minor) != (old.major, old.minor))?;
+        let message = "Kubernetes is upgraded one minor at a time, and the last update may not be over";
+        let finding = Diagnostic::error("FL1212", message).at(self.place(&["kubernetes", "version"]));
+        let finding = finding.label(format!(
+            "{script} is there, and machines that have not run it may be older than {old} ({})",
+            self.text.line(&["kubernetes"])
+        ));
+        Some(finding.help("run all scripts in their order, then firelay update --done"))
+    }
+
+    /// A version that changes while machines have the CAs of different steps.
+    fn rotation(&self) -> Option<Diagnostic> {
+        let (old, new) = (&self.record.kubernetes, &self.plan.kubernetes.version);
+        if !self.rotating || old == new {
+            return None;
+        }
+        let message = "the version of Kubernetes changes between two steps of a rotation of the CAs";
+        let finding = Diagnostic::error("FL1227", message).at(self.place(&["kubernetes", "version"]));
+        let finding = finding.label(format!("the cluster runs {old} ({})", self.text.line(&["kubernetes"])));
+        Some(finding.help(format!(
+            "keep {old} until the last step: firelay secrets rotate ca names the next one (docs/rotate.md)"
+        )))
     }
 
     /// Control planes that something else created and that no script of firelay upgrades.
@@ -255,31 +325,6 @@ impl<'a> Change<'a> {
         findings
     }
 
-    /// Keys of encryption at rest change in steps: what one API server writes, all have to read. Without key services there is the
-    /// bundle's key alone.
-    fn encryption(&self) -> Option<Diagnostic> {
-        let own = self.plan.kubernetes.control_plane.encryption.as_ref();
-        let (old, new) = (
-            &self.record.encryption,
-            own.map(EncryptionPlan::recorded).unwrap_or_default(),
-        );
-        if *old == new {
-            return None;
-        }
-        let bundle = || vec![BUNDLE.to_owned()];
-        let old = if old.is_empty() { bundle() } else { old.clone() };
-        let new = if new.is_empty() && own.is_some() { bundle() } else { new };
-        let (message, help) = encryption_step(&old, &new, self.recorded(Role::ControlPlane).count() > 1)?;
-        let path = ["kubernetes", "apiServer", "encryption"];
-        let at = self.place(&path).or_else(|| self.place(&path[..1]));
-        let line = self.text.line(&["encryption"]);
-        let said = match self.record.encryption.is_empty() {
-            true => "the record has no key service".to_owned(),
-            false => format!("the record has {} ({line})", old.join(", ")),
-        };
-        Some(Diagnostic::error("FL1224", message).at(at).label(said).help(help))
-    }
-
     /// A version that goes back, or over a minor.
     fn version(&self, program: &str, old: &Version, new: &Version, path: &[&str], key: &str) -> Option<Diagnostic> {
         let (at, line) = (self.place(path), self.text.line(&[key]));
@@ -313,7 +358,7 @@ impl<'a> Change<'a> {
     }
 
     /// Machines of a role in the record.
-    fn recorded(&self, role: Role) -> impl Iterator<Item = (&'a String, &'a MachineRecord)> {
+    pub(super) fn recorded(&self, role: Role) -> impl Iterator<Item = (&'a String, &'a MachineRecord)> {
         let machines = self.record.machines.iter();
         machines.filter(move |(_, machine)| machine.roles.contains(&role))
     }
@@ -367,7 +412,7 @@ impl<'a> Change<'a> {
 
     /// Machines that the spec no longer has.
     fn removed(&self) -> Vec<Diagnostic> {
-        let names: std::collections::BTreeSet<_> = self.plan.nodes.iter().map(|node| node.name.as_str()).collect();
+        let names: BTreeSet<_> = self.plan.nodes.iter().map(|node| node.name.as_str()).collect();
         let gone = self
             .record
             .machines
@@ -383,10 +428,37 @@ impl<'a> Change<'a> {
         let line = self.text.line(&["machines", first]);
         let finding = Diagnostic::error("FL1218", message).at(self.place(&["nodes"]));
         let finding = finding.label(format!("{line} has {first}, and it may still be in the cluster"));
-        vec![finding.help(
-            "drain and delete the Node first (docs/day-two.md); when `kubectl get nodes` no longer shows it, render with \
-             --accept FL1218",
-        )]
+        let is_member = |name: &&str| self.recorded(Role::Etcd).any(|(own, _)| own == name);
+        vec![finding.help(match gone.iter().all(is_member) {
+            true => {
+                "take the member out of etcd first, with firelay-reset --yes on its machine (docs/day-two.md); when `etcdctl member list` \
+                 no longer shows it, render with --accept FL1218"
+            }
+            false => {
+                "drain and delete the Node first (docs/day-two.md); when `kubectl get nodes` no longer shows it, render with \
+                 --accept FL1218"
+            }
+        })]
+    }
+
+    /// Machines that stay and lose a role: a member of etcd would stay behind, and its data on the machine.
+    fn demoted(&self, title: &str, role: Role) -> Option<Diagnostic> {
+        let rendered: BTreeSet<_> = self.rendered.iter().map(|node| node.name.as_str()).collect();
+        let lost = self.recorded(role).map(|(name, _)| name.as_str());
+        let lost: Vec<_> = lost
+            .filter(|name| rendered.contains(name) && !self.has(name, role))
+            .collect();
+        let (first, list) = (lost.first()?, super::listed(&lost));
+        let message = format!("{list} would not be of the role {title} any more");
+        let finding = Diagnostic::error("FL1218", message).at(self.place(&["nodes"]));
+        let finding = finding.label(format!(
+            "{} has {first} with it, and its member may still be in the cluster",
+            self.text.line(&["machines", first])
+        ));
+        Some(finding.help(
+            "remove the machine first as one that goes (docs/day-two.md), render with --accept FL1218, and then create it anew from its \
+             new document",
+        ))
     }
 
     /// Settings that only the founder applied, which no document carries to a running cluster.
@@ -451,36 +523,6 @@ impl<'a> Change<'a> {
     }
 }
 
-/// The name of a key in the record.
-fn key_name(entry: &str) -> &str {
-    entry.split_once('@').map_or(entry, |(name, _)| name)
-}
-
-/// Why a cluster cannot go from one list of keys to another, and what to do. `several` API servers write while others still have the old list.
-fn encryption_step(old: &[String], new: &[String], several: bool) -> Option<(String, String)> {
-    let gone = old.iter().find(|own| !new.contains(own));
-    if let Some(gone) = gone {
-        let name = key_name(gone);
-        if new.iter().any(|own| key_name(own) == name) {
-            let message = format!("key service {name} gets another key, and objects of the old one could not be read");
-            let help = "give the new key an entry of its own with another name, behind this one: docs/kms.md";
-            return Some((message, help.to_owned()));
-        }
-        let title = match name {
-            BUNDLE => "the bundle's key".to_owned(),
-            name => format!("key service {name}"),
-        };
-        let message = format!("objects that {title} has encrypted could not be read any more");
-        let help =
-            "keep it behind the new one, write all objects again, and then remove it with --accept FL1224: docs/kms.md";
-        return Some((message, help.to_owned()));
-    }
-    let writes = new.first().filter(|own| several && !old.contains(own))?;
-    let message = format!("API servers that run could not read what {} writes", key_name(writes));
-    let help = "put it behind the key that writes now, update all control planes, and then put it first: docs/kms.md";
-    Some((message, help.to_owned()))
-}
-
 /// A value that a running cluster cannot change, in the record and in the spec.
 struct FixedValue {
     title: &'static str,
@@ -488,4 +530,28 @@ struct FixedValue {
     record: [&'static str; 2],
     old: String,
     new: String,
+    /// What else there is to do than to write the old value again.
+    help: Option<&'static str>,
+}
+
+impl FixedValue {
+    fn new(title: &'static str, spec: &'static [&'static str], key: &'static str, [old, new]: [String; 2]) -> Self {
+        Self {
+            title,
+            spec,
+            record: ["fixed", key],
+            old,
+            new,
+            help: None,
+        }
+    }
+}
+
+fn mask(mask: Option<u8>) -> String {
+    mask.map_or_else(|| "none".to_owned(), |mask| format!("/{mask}"))
+}
+
+/// Both values, or twice the one that is known: a record of an earlier version does not have it, or the cluster has none.
+fn known(old: Option<&String>, new: Option<&String>) -> [String; 2] {
+    [old.or(new), new.or(old)].map(|value| value.cloned().unwrap_or_default())
 }

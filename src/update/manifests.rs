@@ -32,6 +32,7 @@ pub fn manifests_script(plan: &Plan, node: &NodePlan, files: &[NodeFile]) -> Res
     let values = json!({
         "name": node.name,
         "named": if node.pool { "" } else { &node.name },
+        "machine": node.arch.machine(),
         "cluster": plan.name,
         "directory": MANIFESTS_DIRECTORY,
         "payload": archive(&payload),

@@ -122,9 +122,12 @@ fn every_plugin_is_a_static_pod_beside_the_api_server() {
 
 #[test]
 fn the_bundles_key_is_where_the_spec_puts_it() {
-    let of = |key: Value| {
+    let of = |with_service: bool, key: Value| {
         let vault = json!({ "vault": { "address": "https://v.example.com", "key": "etcd", "role": "cp" } });
-        let mut encryption = json!({ "kms": [vault] });
+        let mut encryption = match with_service {
+            true => json!({ "kms": [vault] }),
+            false => json!({}),
+        };
         if !key.is_null() {
             encryption["bundleKey"] = key;
         }
@@ -133,9 +136,11 @@ fn the_bundles_key_is_where_the_spec_puts_it() {
         assert!(workers.is_empty());
         order(&plan)
     };
-    assert_eq!(of(Value::Null), ["vault", "identity"]);
-    assert_eq!(of(json!("writes")), ["secretbox", "vault", "identity"]);
-    assert_eq!(of(json!("reads")), ["vault", "secretbox", "identity"]);
+    assert_eq!(of(true, Value::Null), ["vault", "identity"]);
+    assert_eq!(of(true, json!("writes")), ["secretbox", "vault", "identity"]);
+    assert_eq!(of(true, json!("reads")), ["vault", "secretbox", "identity"]);
+    assert_eq!(of(false, Value::Null), ["secretbox", "identity"]);
+    assert_eq!(of(false, json!("reads")), ["identity", "secretbox"]);
 }
 
 #[test]

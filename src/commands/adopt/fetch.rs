@@ -20,8 +20,8 @@ const CONFIG_MAPS: [&str; 4] = [
 ];
 const NODES: &str = "/api/v1/nodes";
 
-/// Adds the objects to a source. A ConfigMap that does not exist is left out.
-pub(super) fn add(path: &Path, context: Option<&str>, source: &mut Source) -> Result<(), Failure> {
+/// Adds the objects to a source, and returns the CA of the kubeconfig. A ConfigMap that does not exist is left out.
+pub(super) fn add(path: &Path, context: Option<&str>, source: &mut Source) -> Result<Option<String>, Failure> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path).map_err(|error| Failure::file("read", path, &error))?;
     let text = Secret::new(text);
@@ -45,7 +45,7 @@ pub(super) fn add(path: &Path, context: Option<&str>, source: &mut Source) -> Re
             source.add(url, text);
         }
     }
-    Ok(())
+    Ok(server.ca)
 }
 
 fn endpoint(access: &Access) -> Result<Endpoint, Failure> {

@@ -17,6 +17,8 @@ pub(super) struct Written {
     /// The machines of every step.
     steps: Vec<String>,
     taken: Range<usize>,
+    /// The cluster applies the manifests, perhaps those of the add-on.
+    applies: bool,
     /// Scripts that no Secret holds.
     large: Vec<String>,
 }
@@ -89,6 +91,7 @@ impl Written {
         Ok(Some(Self {
             addon: addon.choice.declaration.name.clone(),
             steps: steps.iter().map(|step| machines(project, step)).collect(),
+            applies: steps[taken.clone()].iter().any(|step| step.of == Member::Manifests),
             taken,
             large: large.into_iter().map(str::to_owned).collect(),
         }))
@@ -117,8 +120,16 @@ impl Written {
             let script = script_name(name);
             format!("warning: {script} has more than 1 MiB, and no Secret holds it: run it yourself")
         });
+        let new = self.applies.then(|| {
+            format!(
+                "if this update is the one that brings {} into the cluster, first run the scripts up to {} yourself",
+                self.addon,
+                script_name(MANIFESTS)
+            )
+        });
         let steps = [
             left("first", 0..taken.start),
+            new,
             Some(command),
             left("then", taken.end..all),
         ];

@@ -152,14 +152,22 @@ pub(in super::super) fn assembled(project: &Project, assembly: &Assembly<'_>) ->
     })
 }
 
-/// The changes of members of etcd that a render is about to put in place, where the loss of one matters.
-pub(in super::super) fn changed_members(
+/// The changes of a founded cluster that a render is about to put in place. Machines that it leaves out have no change.
+pub(in super::super) fn changed_machines(
     project: &Project,
     update: &Update<'_>,
     (out, tree, manifest): (&Path, &TreeWriter, &Manifest),
 ) -> Result<Vec<MachineChange>, Failure> {
     let fetch: &Fetch<'_> = &|path| tree.content(path);
-    let nodes = update.endangered();
+    let rendered: BTreeSet<_> = { manifest.files.iter() }
+        .filter_map(|file| file.node.as_deref())
+        .collect();
+    let is_left_out = |name: &str| {
+        let is_known = update.base().is_some_and(|base| base.machines.contains_key(name));
+        is_known && !rendered.contains(name)
+    };
+    let nodes = project.plan.nodes.iter().filter(|_| update.is_founded());
+    let nodes: Vec<_> = nodes.filter(|node| !is_left_out(&node.name)).collect();
     changes_of(project, update, &nodes, (tree.last(), (manifest, fetch), out))
 }
 

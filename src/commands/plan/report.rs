@@ -53,6 +53,11 @@ impl<'a> Report<'a> {
         counts: Counts,
     ) -> Self {
         let plan = &project.plan;
+        // An order that leaves machines out would be wrong.
+        let steps = match counts.unknown {
+            0 => changes::steps(changes, plan.max_unavailable, update.manifests_machine()),
+            _ => Vec::new(),
+        };
         Self {
             cluster: &plan.name,
             founded_at: update.next.founded_at,
@@ -62,7 +67,7 @@ impl<'a> Report<'a> {
             },
             counts,
             machines: changes,
-            steps: changes::steps(changes, plan.max_unavailable, update.manifests_machine()),
+            steps,
             findings: diagnostic::to_json(&redact_spec(&project.spec), &update.findings),
         }
     }
@@ -147,6 +152,7 @@ impl<'a> Report<'a> {
             in_place,
             document,
             adopted,
+            unknown,
             ..
         } = self.counts;
         if self.counts.is_empty() {
@@ -168,8 +174,12 @@ impl<'a> Report<'a> {
                 counted(count, "machine")
             ),
         };
+        let unknown = match unknown {
+            0 => String::new(),
+            count => format!(" {} with a change that is not known.", counted(count, "machine")),
+        };
         format!(
-            "Plan: {add} to add, {in_place} to update in place, {replace} to replace, {remove} to remove.{manifests}{document}"
+            "Plan: {add} to add, {in_place} to update in place, {replace} to replace, {remove} to remove.{manifests}{document}{unknown}"
         )
     }
 }
@@ -198,7 +208,7 @@ fn step(step: &Step) -> String {
 pub(in super::super) fn coloured(action: Action, line: &str) -> String {
     match action {
         Action::Add => green(line),
-        Action::InPlace => yellow(line),
+        Action::InPlace | Action::Unknown => yellow(line),
         Action::Remove | Action::Replace => red(line),
         _ => line.to_owned(),
     }
@@ -212,6 +222,10 @@ pub(in super::super) fn machine(change: &MachineChange, names: &[&str]) -> Strin
         Action::Remove => ("  -", "to remove".to_owned()),
         Action::InPlace if change.in_place() => ("  ~", format!("to update in place: {in_place}")),
         Action::InPlace => ("  =", "nothing to do on the machine".to_owned()),
+        Action::Unknown => (
+            "  ?",
+            "its document changes, and what that asks of the machine is not known".to_owned(),
+        ),
         Action::Adopted => ("  .", "created by something else, stays as it is".to_owned()),
         _ => ("-/+", "to replace".to_owned()),
     };

@@ -71,6 +71,7 @@ fn brief(counts: Counts) -> String {
         (counts.add, "to add"),
         (counts.in_place, "to update"),
         (counts.replace, "to replace"),
+        (counts.unknown, "not known"),
         (counts.remove, "to remove"),
     ];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
@@ -127,6 +128,6 @@ fn class(action: Action) -> &'static str {
         Action::Remove => "remove",
         Action::Adopted => "none",
         Action::Replace => "replace",
-        Action::InPlace | Action::None => "update",
+        Action::InPlace | Action::Unknown | Action::None => "update",
     }
 }

@@ -3,23 +3,53 @@
 use std::{collections::BTreeMap, path::Path};
 
 use firelay_yaml::diagnostic::Diagnostic;
+use time::OffsetDateTime;
 
 use super::{
-    super::{failure::Failure, streams},
+    super::{failure::Failure, founded::AHEAD, streams},
     Rendering, State, Update, whole_second,
 };
 use crate::{
-    record::{MachineRecord, Record},
+    record::{Edited, MachineRecord, Record, RecordText},
     secrets::Bundle,
-    tree::Manifest,
+    tree::{Manifest, is_update},
 };
 
+/// A machine of which record and tree in place have different documents, with both generations.
+pub(super) struct Contradiction {
+    name: String,
+    tree: u32,
+    record: u32,
+}
+
+/// The contradiction about a machine. A machine that something else created has no document in the record.
+pub(super) fn contradiction(
+    tree: &BTreeMap<String, MachineRecord>,
+    base: Option<&Record>,
+    name: &str,
+) -> Option<Contradiction> {
+    let (tree, record) = tree.get(name).zip(base?.machines.get(name))?;
+    let differs = tree.digest != record.digest && !record.is_adopted();
+    differs.then(|| Contradiction {
+        name: name.to_owned(),
+        tree: tree.generation,
+        record: record.generation,
+    })
+}
+
 impl Update<'_> {
-    /// The tree in place is not what the record says, and this render is neither.
-    pub(super) fn stale(&self, machines: &[(String, u32, u32)]) -> Vec<Diagnostic> {
+    /// Refuses a tree in place that is not what the record says of machines that this render changes.
+    pub(super) fn refuse_contradictions(&self, machines: &[Contradiction]) -> Result<(), Failure> {
+        match self.is_founded() && !machines.is_empty() {
+            true => Err(self.state.refuse(&self.stale(machines))),
+            false => Ok(()),
+        }
+    }
+
+    fn stale(&self, machines: &[Contradiction]) -> Vec<Diagnostic> {
         let out = self.render.out.display();
         let text = self.state.text.as_ref();
-        let one = |(name, tree, record): &(String, u32, u32)| {
+        let one = |Contradiction { name, tree, record }: &Contradiction| {
             let at = text.map(|text| text.span(&["machines", name]));
             let finding = match tree.cmp(record) {
                 std::cmp::Ordering::Less => {
@@ -47,7 +77,14 @@ impl Update<'_> {
     }
 }
 
-/// A record of another cluster or bundle, or one whose fixed values were edited.
+/// A script of an update that nobody has said is done.
+pub fn pending(out: &Path, tree: &Manifest) -> Option<String> {
+    let mut scripts = tree.files.iter().map(|file| &file.path).filter(|path| is_update(path));
+    let script = scripts.find(|path| path.ends_with(".sh") && out.join(path).exists())?;
+    Some(out.join(script).display().to_string())
+}
+
+/// A record of another cluster or bundle, or one whose values were edited.
 pub fn refuse_foreign(state: &State, bundle: &Bundle) -> Result<(), Failure> {
     let Some(text) = &state.text else { return Ok(()) };
     let record = &text.record;
@@ -65,15 +102,28 @@ pub fn refuse_foreign(state: &State, bundle: &Bundle) -> Result<(), Failure> {
         )])
         );
     }
-    if !record.is_genuine(bundle) {
-        let finding =
-            Diagnostic::error("FL1203", "values in this record were edited by hand").at(text.span(&["fixed"]));
-        let finding = finding.label("the digest below is not of these values");
-        return Err(
-            state.refuse(&[finding.help("bring the record back from version control; firelay alone writes it")])
-        );
+    match edited(record, bundle) {
+        None => Ok(()),
+        Some(edited) => Err(state.refuse(&[of_edited(text, &edited)])),
     }
-    Ok(())
+}
+
+fn of_edited(text: &RecordText, edited: &Edited) -> Diagnostic {
+    let path: Vec<_> = edited.path.iter().map(String::as_str).collect();
+    let finding = Diagnostic::error("FL1203", "values in this record were edited by hand").at(text.span(&path));
+    finding.label(edited.reason).help(
+        "bring the record back from version control; firelay alone writes it. After a merge take all lines of a machine, and all \
+         versions, from one side",
+    )
+}
+
+fn edited(record: &Record, bundle: &Bundle) -> Option<Edited> {
+    let is_ahead = |at: OffsetDateTime| at > OffsetDateTime::now_utc() + AHEAD;
+    let ahead = record.founded_at.is_some_and(is_ahead).then(|| Edited {
+        path: vec!["foundedAt".to_owned()],
+        reason: "it is in the future, or the clock of this computer is wrong",
+    });
+    record.edited(bundle).or(ahead)
 }
 
 /// Record and tree have one fingerprint for all machines: after a render of some, the others would count as rendered.
@@ -152,10 +202,11 @@ pub(super) fn adopted(last: &Manifest, state: &State, render: &Rendering<'_>) ->
     Ok(Record::of_tree(plan, render.bundle, last, now))
 }
 
-/// The bundle of a cluster that exists, without a record: a render would found it a second time.
-pub fn refuse_unrecorded(render: &Rendering<'_>, state: &State) -> Result<(), Failure> {
+/// The bundle of a cluster that exists, without a record: a render would found it a second time. Only keys of a founded cluster rotate.
+pub fn refuse_unrecorded(render: &Rendering<'_>, state: &State, last: Option<&Manifest>) -> Result<(), Failure> {
     let says = render.args.founded || render.args.refound;
-    if !render.bundle.adopted || state.record().is_some() || says {
+    let exists = render.bundle.adopted || (render.bundle.rotation.is_some() && last.is_none());
+    if !exists || state.record().is_some() || says {
         return Ok(());
     }
     Err(Failure::Refused(format!(

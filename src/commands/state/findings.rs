@@ -16,13 +16,17 @@ use crate::{
     secrets::KeyKind,
 };
 
-/// Findings that concern all machines: a render of some does not touch the others.
-const OF_ALL: [&str; 3] = ["FL1215", "FL1216", "FL1218"];
-
 impl Update<'_> {
     fn change(&self) -> Option<Change<'_>> {
         let (base, text) = (self.base.as_ref()?, self.state.text.as_ref()?);
-        let Rendering { project, now, .. } = self.render;
+        let Rendering {
+            project,
+            bundle,
+            nodes,
+            whole,
+            now,
+            ..
+        } = self.render;
         let profile = project.profiles.kubernetes(&base.kubernetes);
         Some(Change {
             text,
@@ -34,6 +38,10 @@ impl Update<'_> {
                 manifests: self.render.applying.manifests != Apply::Never && self.manifests_node().is_some(),
             },
             plan: &project.plan,
+            rendered: nodes,
+            whole,
+            pending: self.pending.as_deref(),
+            rotating: bundle.other_authorities().is_some(),
             spec: project.spec.root(),
             running: profile.map(|profile| &**profile),
             founded_at: self.next.founded_at.unwrap_or(now),
@@ -54,7 +62,6 @@ impl Update<'_> {
             return Vec::new();
         }
         let mut findings = record::check(&change);
-        findings.retain(|finding| self.render.whole || !OF_ALL.contains(&finding.code));
         findings.extend(self.ended());
         findings.extend(self.unbrought());
         diagnostic::sort(&mut findings);
@@ -106,15 +113,11 @@ impl Update<'_> {
         let text = self.state.text.as_ref()?;
         let is_new = applying.manifests == Apply::Never && bundle.is_step_after(&text.record.bundle);
         let finding = is_new.then(|| {
-            let step = keys.last_step();
-            Diagnostic::error(
-                "FL1222",
-                format!("render alone brings {step}, to no control plane that runs"),
-            )
+            let (step, line) = (keys.last_step(), text.line(&["bundle"]));
+            let message =
+                format!("render alone brings {step}, to no control plane that runs: {line} is of the step before");
+            Diagnostic::error("FL1222", message)
         })?;
-        let finding = finding
-            .at(text.span(&["bundle"]))
-            .label("the record is of the step before");
         Some(finding.help(
             "firelay update writes the scripts; render with --accept FL1222 if you create all control planes anew, one after the other, \
              before the next step",
@@ -136,11 +139,15 @@ impl Update<'_> {
         let findings = std::mem::take(&mut self.findings);
         let (accepted, open): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_accepted);
         for finding in &accepted {
-            streams::tell(format_args!("accepted {}: {}", finding.code, finding.message));
+            let told = match finding.label.as_str() {
+                "" => finding.message.clone(),
+                label => format!("{}: {label}", finding.message),
+            };
+            streams::tell(format_args!("accepted {}: {told}", finding.code));
             self.next.accepted.push(Accepted {
                 code: finding.code.to_owned(),
                 at: whole_second(self.render.now),
-                finding: finding.message.clone(),
+                finding: told,
             });
         }
         self.findings = open;

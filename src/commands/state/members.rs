@@ -5,14 +5,13 @@ use firelay_yaml::diagnostic::Diagnostic;
 use super::Update;
 use crate::{
     changes::{Action, MachineChange},
-    plan::NodePlan,
     tree::Role,
 };
 
 /// Members of etcd of which one can be replaced without losing the quorum.
 const MEMBERS: usize = 3;
 
-impl<'a> Update<'a> {
+impl Update<'_> {
     /// Judges the changes of members of etcd: without a third member a quorum does not bear the loss of one.
     pub fn check_members(&mut self, changes: &[MachineChange]) {
         let Some(base) = self.base.as_ref().filter(|_| self.is_founded()) else {
@@ -49,17 +48,5 @@ impl<'a> Update<'a> {
     fn is_member(&self, roles: &[Role]) -> bool {
         let external = self.render.project.plan.etcd.external;
         roles.contains(if external { &Role::Etcd } else { &Role::ControlPlane })
-    }
-
-    /// The members of etcd, where they are so few that [`Update::check_members`] has to look at their changes.
-    pub fn endangered(&self) -> Vec<&'a NodePlan> {
-        let nodes = self.render.project.plan.nodes.iter();
-        let members: Vec<_> = nodes
-            .filter(|node| self.is_member(&crate::delivery::roles(node)))
-            .collect();
-        match members.len() < MEMBERS && self.is_founded() {
-            true => members,
-            false => Vec::new(),
-        }
     }
 }

@@ -11,7 +11,7 @@ use time::{Duration, OffsetDateTime};
 use super::{
     super::{assembly::Assembly, failure::Failure, project::Project, streams},
     State,
-    base::{adopted, caught_up, refuse_foreign, refuse_part_of_step, refuse_unrecorded},
+    base::{adopted, caught_up, contradiction, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded},
 };
 use crate::{
     changes::{Action, Configuration, Handler, MachineChange},
@@ -20,7 +20,7 @@ use crate::{
     plan::NodePlan,
     record::{self, Founding, MachineRecord, Record},
     secrets::Bundle,
-    tree::Manifest,
+    tree::{Manifest, Role},
 };
 
 /// The administrator's certificate is made anew when less of its life is left.
@@ -88,6 +88,8 @@ pub struct Update<'a> {
     pub(super) base: Option<Record>,
     /// The machines of the tree in place.
     pub(super) tree: BTreeMap<String, MachineRecord>,
+    /// A script of an earlier update that nobody has said is done.
+    pub(super) pending: Option<String>,
     /// The record after this render.
     pub next: Record,
     /// Findings about the change, before any was accepted.
@@ -108,7 +110,8 @@ impl<'a> Update<'a> {
             .map(|last| record::machines_of_tree(bundle, last))
             .unwrap_or_default();
         refuse_foreign(state, bundle)?;
-        refuse_unrecorded(&render, state)?;
+        refuse_replaced(&render)?;
+        refuse_unrecorded(&render, state, last)?;
         refuse_part_of_step(&render, state, last)?;
         let base = match (state.record(), last) {
             (Some(record), _) => Some(caught_up(record, last, &tree, &render)),
@@ -124,13 +127,14 @@ impl<'a> Update<'a> {
             state,
             base,
             tree,
+            pending: last.and_then(|last| pending(render.out, last)),
         };
+        if let Some(base) = update.base.as_ref().filter(|_| !render.whole) {
+            update.next = update.next.kept_from(base);
+        }
         update.found(last);
         update.date();
         update.next.founding = update.founding()?;
-        if let Some(base) = update.base.as_ref().filter(|_| !update.render.whole) {
-            update.next.encryption.clone_from(&base.encryption);
-        }
         update.configuration = update.changed_configuration();
         update.refuse_ended()?;
         update.findings = update.check();
@@ -258,12 +262,33 @@ impl<'a> Update<'a> {
         };
     }
 
-    /// Tells that the cluster is founded, where no flag of this run says so.
+    /// Tells whether the cluster is founded, where the flags of this run leave it open or change it.
     pub fn tell_founded(&self) {
+        let recorded = self.base.as_ref().and_then(|base| base.founded_at);
+        if let Some(at) = recorded.filter(|_| !self.is_founded()) {
+            streams::tell(format_args!(
+                "warning: {} had the cluster founded on {}: it is no longer, and {} gets kubeadm init, which founds it anew",
+                self.state.path.display(),
+                at.date(),
+                self.render.project.plan.founder().name
+            ));
+        }
         if self.is_founded() && !self.render.args.founded {
             streams::tell(format_args!(
                 "{} is of a founded cluster: no document has kubeadm init (--refound writes it again)",
                 self.render.out.display()
+            ));
+        }
+    }
+
+    /// Tells that neither record nor tree is there, of secrets that are older than this run: nobody knows whether machines run with them.
+    pub fn tell_unrecorded(&self) {
+        if self.base.is_none() && !self.is_founded() && !self.render.args.refound {
+            streams::tell(format_args!(
+                "without a record {} the cluster counts as not founded, and {} gets kubeadm init; if it runs, bring the record back \
+                 from version control, or render with --founded",
+                self.state.path.display(),
+                self.render.project.plan.founder().name
             ));
         }
     }
@@ -323,7 +348,7 @@ impl<'a> Update<'a> {
 
     /// The change of a machine with this digest; `None` where its files have to be compared.
     pub fn change_of(&self, node: &NodePlan, digest: &str) -> Option<MachineChange> {
-        if let Some(change) = self.adopted(node) {
+        if let Some(change) = self.decided(node) {
             return Some(change);
         }
         let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
@@ -338,18 +363,51 @@ impl<'a> Update<'a> {
         }
         let in_tree = self.tree.get(&node.name).is_some_and(|own| own.digest == base.digest);
         let out = self.render.out.display();
-        let reason =
-            format!("{out} has not the document that the record tells of: the files that differ are not known");
-        (!in_tree).then(|| change.whole(Action::Replace, reason))
+        let reason = format!(
+            "{out} has not the document of the record, so that the files that differ are not known: bring the tree of \
+                 the last render, or render the spec of the record into {out} first"
+        );
+        (!in_tree).then(|| change.whole(Action::Unknown, reason))
     }
 
-    /// A machine that something else created, and that stays as it is.
-    pub fn adopted(&self, node: &NodePlan) -> Option<MachineChange> {
-        self.stays_adopted(&node.name).then(|| {
+    /// The change of a machine whose record alone decides it: nobody compares its files.
+    pub fn decided(&self, node: &NodePlan) -> Option<MachineChange> {
+        let change = |action, reason: String| {
             let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
+            Some(change.whole(action, reason))
+        };
+        if self.stays_adopted(&node.name) {
             let reason = "firelay did not create it: `firelay render --replace NAME` does when you want it";
-            change.whole(Action::Adopted, reason.to_owned())
-        })
+            return change(Action::Adopted, reason.to_owned());
+        }
+        let base = self.base.as_ref()?.machines.get(&node.name)?;
+        if self.is_demoted(&node.name, base) {
+            let reason = "it has another role: create it anew when its removal is over";
+            return change(Action::Add, reason.to_owned());
+        }
+        let old = base.arch.filter(|old| *old != node.arch)?;
+        change(
+            Action::Replace,
+            format!(
+                "its architecture is {old} in {}, and {} here",
+                self.line(&node.name),
+                node.arch
+            ),
+        )
+    }
+
+    /// Whether a machine that stays loses the role of a control plane or of a member of etcd.
+    fn is_demoted(&self, name: &str, base: &MachineRecord) -> bool {
+        let nodes = &self.render.project.plan.nodes;
+        let roles = nodes.iter().find(|node| node.name == name).map(crate::delivery::roles);
+        let lost = |role: &Role| base.roles.contains(role) && roles.as_ref().is_some_and(|new| !new.contains(role));
+        self.is_founded() && [Role::ControlPlane, Role::Etcd].iter().any(lost)
+    }
+
+    /// The line of the record that has a machine.
+    fn line(&self, name: &str) -> String {
+        let text = self.state.text.as_ref();
+        text.map_or_else(|| "the record".to_owned(), |text| text.line(&["machines", name]))
     }
 
     fn stays_adopted(&self, name: &str) -> bool {
@@ -358,7 +416,7 @@ impl<'a> Update<'a> {
         base.is_some_and(MachineRecord::is_adopted) && !is_replaced
     }
 
-    /// Machines and pools of the record that the spec no longer has.
+    /// Machines and pools of the record that the spec no longer has, or that lose the role of a member.
     pub fn removed(&self) -> Vec<MachineChange> {
         let nodes: BTreeSet<_> = self
             .render
@@ -369,13 +427,25 @@ impl<'a> Update<'a> {
             .map(|node| node.name.as_str())
             .collect();
         let machines = self.base.iter().flat_map(|base| &base.machines);
-        let gone = machines.filter(|(name, _)| !nodes.contains(name.as_str()));
+        let gone = machines.filter(|(name, own)| !nodes.contains(name.as_str()) || self.is_demoted(name, own));
         let change = |(name, own): (&String, &MachineRecord)| {
-            let line = self.state.text.as_ref().map(|text| text.line(&["machines", name]));
-            let reason = line.map(|line| format!("{line} has it, and the spec does not"));
+            let lost = match nodes.contains(name.as_str()) {
+                true => "has it with a role that the spec takes from it",
+                false => "has it, and the spec does not",
+            };
+            let reason = format!("{} {lost}", self.line(name));
             MachineChange::none(name, &own.roles, false).whole(Action::Remove, reason)
         };
         gone.map(change).collect()
+    }
+
+    /// Refuses to plan a change of machines of which the tree in place is not what the record says.
+    pub fn refuse_stale(&self, changes: &[MachineChange]) -> Result<(), Failure> {
+        let changed = changes
+            .iter()
+            .filter(|change| matches!(change.action, Action::Replace | Action::Unknown));
+        let stale = changed.filter_map(|change| contradiction(&self.tree, self.base.as_ref(), &change.name));
+        self.refuse_contradictions(&stale.collect::<Vec<_>>())
     }
 
     /// Completes the record and the manifest by the files that were rendered.
@@ -392,23 +462,17 @@ impl<'a> Update<'a> {
                 continue;
             };
             let changed = base.is_some_and(|base| base.digest != new.digest);
-            let last = self
-                .tree
-                .get(name)
-                .zip(base)
-                .filter(|(tree, base)| tree.digest != base.digest && !base.is_adopted());
-            if changed && let Some((tree, base)) = last {
-                stale.push((name.clone(), tree.generation, base.generation));
+            if changed {
+                stale.extend(contradiction(&self.tree, self.base.as_ref(), name));
             }
             own.digest.clone_from(&new.digest);
             own.generation = match base.filter(|_| founded) {
-                Some(base) => base.generation + u32::from(changed),
+                Some(base) => base.generation.saturating_add(u32::from(changed)),
                 None => 1,
             };
         }
-        if founded && !stale.is_empty() {
-            return Err(self.state.refuse(&self.stale(&stale)));
-        }
+        self.refuse_contradictions(&stale)?;
+        self.next.set_digests(bundle);
         manifest.generations = self.next.generations(bundle.issued_at);
         Ok(manifest)
     }
@@ -422,6 +486,19 @@ impl<'a> Update<'a> {
             ));
         }
     }
+}
+
+/// Machines that `--replace` names and that this run does not render.
+fn refuse_replaced(render: &Render<'_>) -> Result<(), Failure> {
+    for name in &render.args.replace {
+        let node = render.project.node(name)?;
+        if render.nodes.iter().all(|own| own.name != node.name) {
+            return Err(Failure::Usage(format!(
+                "--replace {name} has no effect: this run renders other machines alone\n  = help: name it with --node, too"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Certificates and RFC 3339 texts carry no fractions.

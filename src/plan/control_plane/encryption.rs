@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{API_SERVER, Settings, document};
 use crate::{
     declaration::Choice,
-    plan::{EncryptionPlan, EncryptionProvider, KmsPlan, facts::FACTS, report::Report},
+    plan::{EncryptionPlan, EncryptionProvider, KmsPlan, facts::FACTS, matches_resource, report::Report},
     profile::KubernetesProfile,
     spec::{BundleKey, Encryption},
 };
@@ -40,14 +40,18 @@ pub(super) fn resolve(
 fn providers(encryption: &Encryption, report: &mut Report) -> Vec<EncryptionProvider> {
     let (choices, _) = encryption.kms();
     check_names(&choices, report);
-    if let Some(key) = encryption.bundle_key.as_ref().filter(|_| encryption.kms.is_none()) {
-        let finding = Diagnostic::error("FL0538", "`bundleKey` without `kms`").at(key.span);
-        let finding = finding.label("without a key service the bundle's key is the only one");
+    let writes = |key: &&Spanned<BundleKey>| encryption.kms.is_none() && key.value == BundleKey::Writes;
+    if let Some(key) = encryption.bundle_key.as_ref().filter(writes) {
+        let finding = Diagnostic::error("FL0538", "`bundleKey: writes` without `kms`").at(key.span);
+        let finding = finding.label("without a key service the bundle's key writes anyway");
         report.push(finding.help("remove it, or name a key service under kms"));
     }
     let kms = choices.iter().map(|choice| EncryptionProvider::Kms(kms(choice)));
     let bundle = [EncryptionProvider::Bundle].into_iter();
     match encryption.bundle_key.value() {
+        Some(BundleKey::Reads) if encryption.kms.is_none() => {
+            vec![EncryptionProvider::Identity, EncryptionProvider::Bundle]
+        }
         _ if choices.is_empty() => bundle.collect(),
         None => kms.collect(),
         Some(BundleKey::Writes) => bundle.chain(kms).collect(),
@@ -87,7 +91,11 @@ fn check(resources: &[Spanned<String>], report: &mut Report) {
             report.push(
                 finding.help("the plural in lower case, that of another group with it: secrets, deployments.apps, *.*"),
             );
-        } else if let Some((_, instead)) = FACTS.not_stored.iter().find(|(pattern, _)| is_of(resource, pattern)) {
+        } else if let Some((_, instead)) = FACTS
+            .not_stored
+            .iter()
+            .find(|(pattern, _)| matches_resource(pattern, resource))
+        {
             let finding = finding("a resource that cannot be encrypted").label("the API server does not start");
             report.push(finding.help(instead));
         } else if names[..at].contains(&resource.as_str()) {
@@ -102,18 +110,7 @@ fn check(resources: &[Spanned<String>], report: &mut Report) {
 }
 
 fn wider(other: &str, resource: &str) -> bool {
-    other != resource && is_resource(other) && is_of(resource, other)
-}
-
-/// Resource and group, split as by `schema.ParseGroupResource`.
-fn parsed(text: &str) -> (&str, &str) {
-    text.split_once('.').unwrap_or((text, ""))
-}
-
-/// Whether a pattern is of what a resource, or another pattern, is of.
-fn is_of(resource: &str, pattern: &str) -> bool {
-    let ((name, group), (names, groups)) = (parsed(resource), parsed(pattern));
-    (groups == "*" || groups == group) && (names == "*" || names == name)
+    other != resource && is_resource(other) && matches_resource(other, resource)
 }
 
 /// `RESOURCE`, `RESOURCE.GROUP`, `*.GROUP` and `*.*`; `*.` is the group without a name
@@ -127,26 +124,5 @@ fn is_resource(text: &str) -> bool {
         None => word(text),
         Some(("*", group)) => group.is_empty() || group == "*" || word(group),
         Some((resource, group)) => word(resource) && word(group),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wider_pattern_has_what_a_narrower_one_has() {
-        for (resource, pattern, has) in [
-            ("secrets", "*.*", true),
-            ("deployments.apps", "*.*", true),
-            ("*.apps", "*.*", true),
-            ("secrets", "*.", true),
-            ("deployments.apps", "*.", false),
-            ("deployments.apps", "*.apps", true),
-            ("*.apps", "deployments.apps", false),
-            ("secrets", "*.apps", false),
-        ] {
-            assert_eq!(is_of(resource, pattern), has, "{resource} {pattern}");
-        }
     }
 }

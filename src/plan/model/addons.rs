@@ -37,6 +37,13 @@ impl AddonPlan {
         self.choice.declaration.releases.get(self.version.as_ref()?)
     }
 
+    /// Parameters on which the packets of all nodes have to agree, with their values.
+    pub fn datapath(&self) -> BTreeMap<String, Value> {
+        let all = self.choice.declaration.datapath.iter().flat_map(|own| &own.parameters);
+        all.map(|name| (name.clone(), self.choice.value(name).clone()))
+            .collect()
+    }
+
     /// It is the network plugin.
     pub fn is_cni(&self) -> bool {
         self.choice.declaration.kind == Kind::Cni

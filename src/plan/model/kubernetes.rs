@@ -16,6 +16,8 @@ use crate::{
 
 /// The bundle's key in a record.
 pub const BUNDLE: &str = "bundle";
+/// No key, in a record.
+pub const IDENTITY: &str = "identity";
 /// Digits of a digest that tell the keys of one cluster apart.
 const KEY_DIGEST: usize = 12;
 
@@ -99,6 +101,8 @@ pub struct EncryptionPlan {
 /// A key that encrypts objects in etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EncryptionProvider {
+    /// None: objects are written unencrypted. It stands first, or is left out: every API server reads unencrypted objects.
+    Identity,
     /// The bundle's.
     Bundle,
     /// That of a key service.
@@ -129,12 +133,10 @@ impl EncryptionPlan {
         self.providers.contains(&EncryptionProvider::Bundle)
     }
 
-    /// The keys as the record of a cluster with key services has them: `bundle`, `aws@DIGEST`. Nothing without key services.
+    /// The keys as the record has them: `bundle`, `aws@DIGEST`.
     pub fn recorded(&self) -> Vec<String> {
-        if self.kms().next().is_none() {
-            return Vec::new();
-        }
         let entry = |provider: &EncryptionProvider| match provider {
+            EncryptionProvider::Identity => IDENTITY.to_owned(),
             EncryptionProvider::Bundle => BUNDLE.to_owned(),
             EncryptionProvider::Kms(kms) => format!("{}@{}", kms.name, &sha256_hex(&kms.key)[..KEY_DIGEST]),
         };
@@ -145,9 +147,20 @@ impl EncryptionPlan {
     pub fn kms(&self) -> impl Iterator<Item = &KmsPlan> {
         self.providers.iter().filter_map(|provider| match provider {
             EncryptionProvider::Kms(kms) => Some(kms),
-            EncryptionProvider::Bundle => None,
+            EncryptionProvider::Identity | EncryptionProvider::Bundle => None,
         })
     }
+}
+
+/// Whether a pattern of resources to encrypt, `*.apps`, has a resource or all of another pattern.
+pub fn matches_resource(pattern: &str, resource: &str) -> bool {
+    let ((name, group), (names, groups)) = (parsed(resource), parsed(pattern));
+    (groups == "*" || groups == group) && (names == "*" || names == name)
+}
+
+/// Resource and group, split as by `schema.ParseGroupResource`.
+fn parsed(text: &str) -> (&str, &str) {
+    text.split_once('.').unwrap_or((text, ""))
 }
 
 /// A server of audit events.
@@ -204,4 +217,25 @@ pub struct PatchPlan {
     pub target: PatchTarget,
     pub kind: PatchType,
     pub content: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wider_pattern_has_what_a_narrower_one_has() {
+        for (resource, pattern, has) in [
+            ("secrets", "*.*", true),
+            ("deployments.apps", "*.*", true),
+            ("*.apps", "*.*", true),
+            ("secrets", "*.", true),
+            ("deployments.apps", "*.", false),
+            ("deployments.apps", "*.apps", true),
+            ("*.apps", "deployments.apps", false),
+            ("secrets", "*.apps", false),
+        ] {
+            assert_eq!(matches_resource(pattern, resource), has, "{resource} {pattern}");
+        }
+    }
 }

@@ -88,6 +88,11 @@ impl Plan {
             .expect("resolve() refuses a plan without a control plane")
     }
 
+    /// The network plugin.
+    pub fn plugin(&self) -> Option<&AddonPlan> {
+        self.addons.iter().find(|addon| addon.is_cni())
+    }
+
     /// The add-on that brings updates to machines.
     pub fn updates(&self) -> Option<(&AddonPlan, &Updates)> {
         let mut addons = self.addons.iter();

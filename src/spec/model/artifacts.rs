@@ -70,6 +70,16 @@ pub enum Arch {
     Arm64,
 }
 
+impl Arch {
+    /// As `uname -m` says it.
+    pub fn machine(self) -> &'static str {
+        match self {
+            Self::Amd64 => "x86_64",
+            Self::Arm64 => "aarch64",
+        }
+    }
+}
+
 impl fmt::Display for Arch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)

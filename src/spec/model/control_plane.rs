@@ -128,6 +128,7 @@ pub struct Encryption {
     /// Key services (KMS v2), each by a plugin on every control plane: the first one writes, and all read. The bundle's key if absent.
     pub kms: Option<Kms>,
     /// Keeps the bundle's key beside `kms` while objects change from one to the other; no control plane has it then if absent.
+    /// Without `kms`, `reads` is the step before the first encryption, and before the end of it: objects are written unencrypted.
     pub bundle_key: Option<Spanned<BundleKey>>,
 }
 

@@ -169,7 +169,10 @@ case $url in
 */version) echo '"gitVersion": "v1.36.4"' ;;
 */leases) echo "lease $method" >>ROOT/calls; printf '{}\n201' ;;
 */leases/*) printf '{"resourceVersion": "1", "holderIdentity": "NODE", "renewTime": "x"}\n200' ;;
-*/health) echo '{"health": "true"}' ;;
+https://192.0.2.1:*) echo "a member that is gone" >&2; exit 7 ;;
+*/v3/cluster/member/list)
+  echo '{"members": [{"ID": "1", "name": "NODE", "peerURLs": ["https://10.2.0.31:2380"], "clientURLs": ["https://10.2.0.31:2379"]}]}' ;;
+*/health) echo "health $url" >>ROOT/calls; echo '{"health": "true"}' ;;
 */bin/* | */download/*) cat "ROOT/served/${url//\//_}" | tell ;;
 *) echo "no such URL: $url" >&2; exit 22 ;;
 esac
@@ -327,6 +330,7 @@ impl<'c> Updated<'c> {
             };
             fs::write(served.join(url.replace('/', "_")), bytes).unwrap();
         }
+        machine.program("uname", "#!/bin/bash\necho x86_64\n");
         machine.program("curl", &CURL.replace("ROOT", &root).replace("NODE", self.node));
         machine.write("/pods", 0o644, &pods(true));
         machine.write("/pods-after", 0o644, &pods(false));
@@ -479,7 +483,7 @@ impl<'c> Updated<'c> {
             "/usr/local/bin/firelay-rollback",
             "/usr/local/bin/.firelay-rollback.firelay",
         ];
-        let stand_ins = ["curl", "systemctl", "crictl", "sync"].map(|name| format!("/usr/local/bin/{name}"));
+        let stand_ins = ["curl", "systemctl", "crictl", "sync", "uname"].map(|name| format!("/usr/local/bin/{name}"));
         for folder in ["/etc", "/opt", "/usr", "/var"] {
             for path in below(&self.machine.at(folder)) {
                 let name = path.to_str().unwrap()[self.root().len()..].to_owned();
@@ -1045,6 +1049,14 @@ fn a_rollback_brings_files_and_binaries_back() {
 fn a_member_of_etcd_is_updated_with_a_snapshot_first() {
     let cluster = Cluster::of("external-etcd", &["--set", "etcd.version=3.6.13"], &[]);
     let updated = Updated::born(&cluster, "etcd1", &cluster.old["etcd1"]).ready_for_update();
+    // A member that was replaced since the first boot.
+    let environment = updated.machine.read("/etc/etcd/etcd.env");
+    let stale = environment.replace(
+        "ETCD_INITIAL_CLUSTER=",
+        "ETCD_INITIAL_CLUSTER=gone=https://192.0.2.1:2380,",
+    );
+    assert_ne!(environment, stale);
+    updated.machine.write("/etc/etcd/etcd.env", 0o644, &stale);
     let ran = updated.run(&updated.script());
     let journal = fs::read_to_string(updated.machine.at("/journal")).unwrap_or_default();
     assert!(ran.status.success(), "{}{journal}", said(&ran));
@@ -1059,12 +1071,29 @@ fn a_member_of_etcd_is_updated_with_a_snapshot_first() {
             .position(|call| call.contains(text))
             .unwrap_or_else(|| panic!("{text}: {calls:?}"))
     };
+    assert!(at("health https://10.2.0.31:2379") < at("snapshot save"));
     assert!(at("snapshot save") < at("systemctl restart --no-block etcd.service"));
     same(
         &updated.disk(),
         &Updated::born(&cluster, "etcd1", &cluster.new["etcd1"]).disk(),
         "etcd1",
     );
+}
+
+#[test]
+fn a_script_of_another_architecture_changes_nothing() {
+    let cluster = Cluster::of("external-etcd", &["--set", "etcd.version=3.6.13"], &[]);
+    let updated = Updated::born(&cluster, "etcd1", &cluster.old["etcd1"]).ready_for_update();
+    updated.machine.program("uname", "#!/bin/bash\necho aarch64\n");
+    let before = updated.disk();
+    let ran = updated.run(&updated.script());
+    assert!(
+        said(&ran).contains("it is for x86_64, and this machine is aarch64"),
+        "{}",
+        said(&ran)
+    );
+    assert!(!ran.status.success());
+    same(&updated.disk(), &before, "etcd1");
 }
 
 /// The first control plane uploads the configuration, all others wait for its digest; no document changes.

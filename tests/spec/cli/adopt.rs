@@ -667,6 +667,7 @@ fn the_pki_of_another_cluster_is_refused() {
         )
     };
     let objects = desk.read("objects.yaml");
+    let unproven = "warning[FL1320]: nothing shows that the PKI is of this cluster";
     desk.write(
         "objects.yaml",
         &(objects.clone() + &published("pki/etcd/ca.crt", "pki/front-proxy-ca.crt")),
@@ -684,7 +685,11 @@ fn the_pki_of_another_cluster_is_refused() {
         "objects.yaml",
         &(objects + &published("pki/ca.crt", "pki/front-proxy-ca.crt")),
     );
-    assert_eq!(adopt(&desk, &KUBEADM_MACHINES).code, 0);
+    let ran = adopt(&desk, &KUBEADM_MACHINES);
+    assert!(ran.code == 0 && !ran.stderr.contains(unproven), "{ran:?}");
+    let desk = cluster("kubeadm");
+    let ran = adopt(&desk, &KUBEADM_MACHINES);
+    assert!(ran.code == 0 && ran.stderr.contains(unproven), "{ran:?}");
 }
 
 #[test]

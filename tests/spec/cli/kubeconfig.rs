@@ -131,6 +131,30 @@ fn mistakes_are_named_and_write_nothing() {
     }
 }
 
+/// A kubeconfig with contexts of other clusters is lost when it is overwritten.
+#[test]
+fn only_an_earlier_kubeconfig_of_the_same_user_is_replaced() {
+    let desk = Desk::of("single-node");
+    let sign = |user: &str| desk.run(&["kubeconfig", "--user", user, "--out", "config"]);
+    assert_eq!(sign("ana").code, 0);
+    let first = desk.read("config");
+    assert_eq!(sign("ana").code, 0);
+    let second = desk.read("config");
+    assert_ne!(first, second);
+    for (text, user) in [
+        (second.as_str(), "bob"),
+        (&second.replace("contexts:\n", "contexts:\n- name: other\n"), "ana"),
+        ("", "ana"),
+        ("notes", "ana"),
+    ] {
+        desk.write("config", text);
+        let ran = sign(user);
+        let said = format!("config exists, and is not a kubeconfig of {user}@home alone");
+        assert!(ran.code == 3 && ran.stderr.contains(&said), "{ran:?}");
+        assert_eq!(desk.read("config"), text);
+    }
+}
+
 #[test]
 fn the_group_without_limits_is_a_warning() {
     let ran = Desk::of("single-node").run(&["kubeconfig", "--user", "ana", "--group", "system:masters"]);

@@ -154,6 +154,18 @@ fn without_a_tree_the_machines_are_known_and_the_files_are_not() {
     assert_eq!(desk.run(&["plan", "--detailed-exitcode"]).code, 0);
     let ran = desk.run(&["plan", "--set", "nodes[cp1].labels.tier=app"]);
     assert!(ran.stdout.contains("the files that differ are not known"), "{ran:?}");
+    assert!(
+        ran.stdout
+            .contains("0 to replace, 0 to remove. 1 machine with a change that is not known."),
+        "{ran:?}"
+    );
+    let json = desk
+        .run(&["plan", "--output", "json", "--set", "nodes[cp1].labels.tier=app"])
+        .json();
+    assert!(
+        json["machines"][0]["action"] == "unknown" && json["steps"] == serde_json::json!([]),
+        "{json}"
+    );
     let first = Desk::of("ha-ubuntu");
     let ran = first.run(&["plan"]);
     assert!(

@@ -142,7 +142,13 @@ fn no_render_after_the_founding_founds_again() {
     assert!(!founds("elsewhere"));
     let again = desk.run(&["founded"]);
     assert!(again.code == 0 && again.stderr.contains("has it already"), "{again:?}");
-    assert_eq!(desk.run(&["render", "--refound", "--out", "elsewhere"]).code, 0);
+    let refound = desk.run(&["render", "--refound", "--out", "elsewhere"]);
+    assert_eq!(refound.code, 0, "{refound:?}");
+    assert!(
+        refound.stderr.contains("had the cluster founded on 2026-11-25")
+            && refound.stderr.contains("cp1 gets kubeadm init"),
+        "{refound:?}"
+    );
     assert!(founds("elsewhere") && !desk.read(RECORD).contains("foundedAt"));
 }
 
@@ -213,7 +219,13 @@ fn a_worker_joins_after_three_years_and_no_other_byte_changes() {
 fn a_record_that_does_not_belong_is_refused_with_both_sides() {
     let desk = founded("ha-ubuntu");
     let genuine = desk.read(RECORD);
-    let cases: [(&str, &str, &[&str]); 6] = [
+    let founded_at = "foundedAt: \"2026-11-25T12:00:00Z\"\n";
+    let digest = genuine
+        .lines()
+        .find(|line| line.starts_with("    entryDigest: "))
+        .unwrap();
+    let last = genuine.rsplit_once("  worker-3:\n").unwrap().1;
+    let cases: [(&str, &str, &[&str]); 18] = [
         (
             "cluster: prod",
             "cluster: home",
@@ -224,6 +236,46 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
         ("machines:\n", "<<<<<<< ours\nmachines:\n", &["FL1201", "merge of git"]),
         ("generation: 1", "generation: many", &["FL0010", "firelay.state.yaml:"]),
         ("kubernetes: ", "kubernets: ", &["did you mean `kubernetes`?"]),
+        (
+            "kubernetes: \"1.36.4\"",
+            "kubernetes: \"1.35.8\"",
+            &["FL1203", "`versionsDigest` is not of"],
+        ),
+        (founded_at, "", &["FL1203", "`foundedAt` was above"]),
+        (
+            "foundedAt: \"2026",
+            "foundedAt: \"2099",
+            &["FL1203", "it is in the future"],
+        ),
+        (
+            "    - control-plane",
+            "    - worker",
+            &["FL1203", "`entryDigest` is not of"],
+        ),
+        (
+            "    issuedAt: \"20",
+            "    issuedAt: \"19",
+            &["FL1203", "`entryDigest` is not of"],
+        ),
+        (
+            "generation: 2",
+            "generation: 4294967295",
+            &["FL1203", "`entryDigest` is not of"],
+        ),
+        (digest, "", &["FL1203", "`entryDigest` is not of"]),
+        ("\nversionsDigest: ", "\n# ", &["FL1203", "`versionsDigest` is not of"]),
+        (
+            "encryption: []",
+            "encryption: [bundle]",
+            &["FL1203", "`stepsDigest` is not of"],
+        ),
+        ("arch: amd64", "arch: arm64", &["FL1203", "`entryDigest` is not of"]),
+        (
+            &format!("  worker-3:\n{last}"),
+            "",
+            &["FL1201", "the record ends too early"],
+        ),
+        (&genuine, "\n", &["FL1201", "the record is empty", "version control"]),
     ];
     for (from, to, texts) in cases {
         edit(&desk, from, to);
@@ -231,6 +283,114 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
         desk.write(RECORD, &genuine);
     }
     assert_eq!(desk.run(&["plan", "--detailed-exitcode"]).code, 0);
+}
+
+/// A record without digests of its own is that of an earlier version; the next render adds them.
+#[test]
+fn a_record_without_digests_gets_them() {
+    let desk = founded("ha-ubuntu");
+    let genuine = desk.read(RECORD);
+    let is_new = |line: &&str| !line.contains("Digest: ") && *line != "...";
+    let old: String = genuine.lines().filter(is_new).flat_map(|line| [line, "\n"]).collect();
+    desk.write(RECORD, &old.replacen("generation: 2", "generation: 4294967295", 1));
+    let set = ["render", "--set", "nodes[cp1].labels.tier=app"];
+    assert_eq!(desk.run(&set).code, 0);
+    assert!(desk.read(RECORD).contains("generation: 4294967295"));
+    desk.write(RECORD, &old);
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.read(RECORD), genuine);
+}
+
+/// Git merges the records of two people who added a machine each, changed others, and founded the cluster.
+#[test]
+fn a_merged_record_is_taken() {
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let (base, spec) = (desk.read(RECORD), desk.read("cluster.yaml"));
+    let added = |name: &str, address: &str| {
+        let label = format!("  - {{ name: {name}, roles: [worker], addresses: [{address}] }}\n");
+        spec.clone() + &label
+    };
+    let side = |spec: &str, further: &[&str]| {
+        fs::remove_dir_all(desk.at("out")).unwrap();
+        desk.write(RECORD, &base);
+        desk.write("cluster.yaml", spec);
+        if further.is_empty() {
+            assert_eq!(desk.run(&["founded", "--at", "2026-11-25T12:00:00Z"]).code, 0);
+        }
+        assert_eq!(desk.run(&[&["render"], further].concat()).code, 0);
+        desk.read(RECORD)
+    };
+    let one = side(&added("alpha", "10.0.0.98"), &[]);
+    let other = side(&added("zulu", "10.0.0.99"), &["--set", "nodes[cp2].labels.tier=app"]);
+    for (name, text) in [("one", &one), ("base", &base), ("other", &other)] {
+        desk.write(name, text);
+    }
+    let mut git = Command::new("git");
+    git.current_dir(desk.directory.path());
+    let merged = succeed(git.args(["merge-file", "-p", "one", "base", "other"]), "git");
+    desk.write(RECORD, &merged);
+    let both = added("alpha", "10.0.0.98") + "  - { name: zulu, roles: [worker], addresses: [10.0.0.99] }\n";
+    desk.write("cluster.yaml", &both);
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    let ran = desk.run(&["render", "--set", "nodes[cp2].labels.tier=app"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(machines_of(&desk.read(RECORD)), machines_of(&merged));
+}
+
+fn machines_of(record: &str) -> &str {
+    record.split_once("machines:").unwrap().1
+}
+
+#[test]
+fn a_render_without_a_record_says_that_it_founds() {
+    let desk = Desk::of("ha-ubuntu");
+    let says = "without a record firelay.state.yaml the cluster counts as not founded, and cp1 gets kubeadm init";
+    for arguments in [&["plan"][..], &["render", "--node", "cp1", "--out", "-"], &["render"]] {
+        let ran = desk.run(arguments);
+        assert!(ran.code == 0 && ran.stderr.contains(says), "{ran:?}");
+    }
+    for arguments in [&["plan"][..], &["render"]] {
+        let ran = desk.run(arguments);
+        assert!(ran.code == 0 && !ran.stderr.contains(says), "{ran:?}");
+    }
+    let new = Desk::with_spec("single-node").run(&["render", "--new-secrets"]);
+    assert!(new.code == 0 && !new.stderr.contains("without a record"), "{new:?}");
+    // Only keys of a founded cluster rotate.
+    let rotated = founded("ha-ubuntu");
+    assert_eq!(rotated.run(&["secrets", "rotate", "leaves"]).code, 0);
+    for lost in [RECORD, "out"] {
+        fs::remove_dir_all(rotated.at(lost))
+            .or_else(|_| fs::remove_file(rotated.at(lost)))
+            .unwrap();
+    }
+    for verb in ["render", "plan"] {
+        refused(
+            &rotated,
+            &[verb],
+            &["the secrets are of a cluster that exists", "render --founded"],
+        );
+    }
+    assert_eq!(rotated.run(&["render", "--founded"]).code, 0);
+}
+
+#[test]
+fn names_of_replaced_machines_are_checked() {
+    let desk = founded("ha-ubuntu");
+    for (arguments, text) in [
+        (&["plan", "--replace", "worker-11"][..], "did you mean worker-1"),
+        (&["render", "--replace", "worker-11"], "did you mean worker-1"),
+        (
+            &["render", "--node", "cp1", "--replace", "worker-1"],
+            "name it with --node, too",
+        ),
+    ] {
+        let before = desk.everything();
+        let ran = desk.run(arguments);
+        assert!(ran.code == 2 && ran.stderr.contains(text), "{ran:?}");
+        assert_eq!(desk.everything(), before);
+    }
 }
 
 /// Findings of form carry their help at the line, or have none.
@@ -273,29 +433,33 @@ fn a_tree_and_a_record_that_contradict_each_other_are_refused() {
     fs::remove_dir_all(desk.at("out")).unwrap();
     fs::rename(desk.at("old"), desk.at("out")).unwrap();
     desk.write("cluster.yaml", &label("two"));
-    refused(
-        &desk,
-        &["render"],
-        &[
-            "FL1205",
-            "worker-1 is of generation 1 there, and of 2 here",
-            "firelay.state.yaml:",
-        ],
-    );
+    for verb in [&["render"][..], &["plan"], &["plan", "--replace", "worker-1"]] {
+        refused(
+            &desk,
+            verb,
+            &[
+                "FL1205",
+                "worker-1 is of generation 1 there, and of 2 here",
+                "firelay.state.yaml:",
+            ],
+        );
+    }
     // Repeating the record's change updates the tree.
     desk.write("cluster.yaml", &label("one"));
     let caught_up = desk.read(RECORD);
     assert_eq!(desk.run(&["render"]).code, 0);
     assert_eq!(desk.read(RECORD), caught_up);
-    // One digest was edited.
-    let digest = caught_up
-        .rsplit_once("digest: HMAC-SHA256:")
-        .unwrap()
-        .1
-        .trim()
-        .to_owned();
-    edit(&desk, &digest, &"A".repeat(digest.len()));
-    refused(&desk, &["render"], &["FL1206", "both of generation 2"]);
+    // Two people rendered different changes, and the record is that of the other.
+    fs::rename(desk.at("out"), desk.at("one")).unwrap();
+    desk.write(RECORD, &record);
+    desk.write("cluster.yaml", &label("two"));
+    assert_eq!(desk.run(&["render"]).code, 0);
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    fs::rename(desk.at("one"), desk.at("out")).unwrap();
+    desk.write("cluster.yaml", &label("three"));
+    for verb in ["render", "plan"] {
+        refused(&desk, &[verb], &["FL1206", "both of generation 2"]);
+    }
 }
 
 /// The program ended after writing the tree and before writing the record.
@@ -352,6 +516,29 @@ fn keys_of_encryption_change_in_steps() {
         assert_eq!(desk.run(&["plan"]).code, 3, "{encryption}");
     };
     let unread = "objects that the bundle's key has encrypted could not be read any more";
+    left_out(
+        &format!("kms: [{one}]"),
+        "API servers that run could not read what vault writes",
+    );
+    left_out("", "API servers that run could not read what the bundle's key writes");
+    taken("bundleKey: reads", &["render"]);
+    left_out(
+        "resources: [secrets, configmaps]",
+        "could not read objects of configmaps",
+    );
+    taken("", &["render"]);
+    taken("bundleKey: reads, resources: [secrets, configmaps]", &["render"]);
+    taken("resources: [secrets, configmaps]", &["render"]);
+    left_out(
+        "resources: [configmaps]",
+        "encrypted objects of secrets could not be read",
+    );
+    taken("resources: ['*.']", &["render", "--accept", "FL1224"]);
+    taken("resources: ['*.'], bundleKey: reads", &["render"]);
+    taken("bundleKey: reads", &["render", "--accept", "FL1224"]);
+    desk.write("cluster.yaml", &spec);
+    refused(&desk, &["render"], &["FL1224", unread]);
+    taken("", &["render"]);
     let unknown = "API servers that run could not read what vault writes";
     left_out(&format!("kms: [{one}]"), unread);
     left_out(&format!("bundleKey: reads, kms: [{one}]"), unknown);
@@ -383,6 +570,10 @@ fn what_a_running_cluster_cannot_take_is_refused() {
     let desk = founded("ha-ubuntu");
     let set = |value: &'static str| ["render", "--set", value];
     for (value, texts) in [
+        ("endpoint.host=api2.example.com", ["FL1211", "pki.extraSans"]),
+        ("endpoint.port=7443", ["FL1211", ":7443 here"]),
+        ("network.cni=kubeRouter", ["FL1225", "from flannel to kubeRouter"]),
+        ("network.cni=calico", ["FL1225", "it is flannel in firelay.state.yaml:"]),
         (
             "network.pods=[10.245.0.0/16]",
             ["FL1211", "10.244.0.0/16 in firelay.state.yaml:"],
@@ -411,15 +602,31 @@ fn what_a_running_cluster_cannot_take_is_refused() {
     desk.write("cluster.yaml", &spec.replace("name: cp", "name: server"));
     refused(&desk, &["render"], &["FL1215", "the record has cp1, cp2, cp3"]);
     desk.write("cluster.yaml", &spec);
-    edit(&desk, "kubernetes: \"1.36.4\"", "kubernetes: \"1.34.9\"");
-    refused(&desk, &["render"], &["FL1212", "go by way of 1.35, 1.36, each"]);
-    edit(&desk, "kubernetes: \"1.34.9\"", "kubernetes: \"1.36.4\"");
+    let old = Desk::of("ha-ubuntu");
+    let ran = old.run(&["render", "--founded", "--set", "kubernetes.version=1.34.11"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    refused(&old, &["render"], &["FL1212", "go by way of 1.35, 1.36, each"]);
     // The user accepts the finding.
     let accepted = desk.run(&["render", "--set", "nodes[worker-{1..3}]=null", "--accept", "FL1218"]);
     assert_eq!(accepted.code, 0, "{accepted:?}");
     let record = desk.read(RECORD);
     assert!(
-        record.contains("accepted:\n- code: FL1218\n") && !record.contains("worker-1:"),
+        record.contains("accepted:\n- code: FL1218\n") && !record.contains("  worker-1:"),
+        "{record}"
+    );
+    let moved = desk.run(&[
+        "render",
+        "--set",
+        "network.pods=[10.245.0.0/16]",
+        "--set",
+        "nodes[worker-{1..3}]=null",
+        "--accept",
+        "FL1211",
+    ]);
+    assert_eq!(moved.code, 0, "{moved:?}");
+    let record = desk.read(RECORD).replace("\n  ", " ");
+    assert!(
+        record.contains("10.244.0.0/16 in firelay.state.yaml:") && record.contains("and 10.245.0.0/16 here"),
         "{record}"
     );
     assert_eq!(desk.run(&["render", "--accept", "FL1202"]).code, 2);
@@ -438,18 +645,18 @@ fn members_of_etcd_are_not_lost() {
         &changed,
         &["FL1217", "home1 would be replaced, and it is the only member of etcd"],
     );
-    let external = founded("external-etcd");
-    edit(&external, "kubernetes: \"1.35.8\"", "kubernetes: \"1.33.13\"");
-    edit(&external, "etcd: \"3.6.14\"", "etcd: \"3.5.24\"");
+    let external = Desk::with_spec("external-etcd");
+    let spec = external
+        .read("cluster.yaml")
+        .replace("algorithm: ecdsa-p384", "algorithm: ecdsa-p256");
+    external.write("cluster.yaml", &spec);
+    let old = ["--set", "kubernetes.version=1.33.13", "--set", "etcd.version=3.5.33"];
+    let ran = external.run(&[&["render", "--new-secrets", "--founded"], &old[..]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let new = ["--set", "kubernetes.version=1.34.11", "--set", "etcd.version=3.6.14"];
     refused(
         &external,
-        &[
-            "render",
-            "--set",
-            "kubernetes.version=1.34.11",
-            "--set",
-            "etcd.version=3.6.14",
-        ],
+        &[&["render"], &new[..]].concat(),
         &["FL1214", "Kubernetes 1.33"],
     );
 }
@@ -461,6 +668,118 @@ fn a_pool_is_told_when_its_token_has_ended() {
     let ends = ran.stderr.contains("warning[FL1219]");
     let ttl = desk.read("cluster.yaml").contains("tokenTtl");
     assert!(ran.code == 0 && ends != ttl, "{ran:?}");
+}
+
+/// A member that is a worker from now on would leave its etcd behind.
+#[test]
+fn a_machine_that_loses_its_role_is_removed_first() {
+    let desk = founded("ha-ubuntu");
+    let spec = desk.read("cluster.yaml");
+    let spec = spec.replace("name: cp3, roles: [control-plane]", "name: cp3, roles: [worker]");
+    let late = "  - { name: late, roles: [control-plane], addresses: [10.0.0.14] }\n";
+    desk.write("cluster.yaml", &(spec + late));
+    let lost = ["FL1218", "cp3 would not be of the role control plane any more"];
+    refused(&desk, &["render"], &lost);
+    refused(&desk, &["render", "--node", "cp3"], &lost);
+    let plan = desk.run(&["plan", "--accept", "FL1218"]);
+    let order = "add control plane late\n  2. remove control plane cp3\n  3. add worker cp3\n";
+    assert!(plan.code == 0 && plan.stdout.contains(order), "{plan:?}");
+    assert_eq!(desk.run(&["render", "--node", "worker-1"]).code, 0);
+    let ran = desk.run(&["update", "--accept", "FL1218"]);
+    assert!(ran.code == 0 && ran.stdout.contains(order), "{ran:?}");
+}
+
+#[test]
+fn a_machine_of_another_architecture_is_created_anew() {
+    let desk = founded("ha-ubuntu");
+    let plan = desk.run(&["plan", "--set", "nodes[cp2].arch=arm64"]);
+    assert!(
+        plan.code == 0
+            && plan
+                .stdout
+                .contains("-/+ cp2: to replace\n        its architecture is amd64 in firelay.state.yaml:"),
+        "{plan:?}"
+    );
+}
+
+/// Nodes have the address in /etc/hosts since their first boot.
+#[test]
+fn the_virtual_address_of_the_endpoint_stays() {
+    let desk = founded("kube-vip");
+    let moved = ["render", "--set", "endpoint.address=10.9.9.9"];
+    refused(
+        &desk,
+        &moved,
+        &["FL1211", "the endpoint's virtual address", "10.9.9.9 here"],
+    );
+}
+
+/// Packets of nodes with another backend are others.
+#[test]
+fn parameters_that_separate_nodes_are_told_once() {
+    let desk = founded("ha-ubuntu");
+    let backend = ["--set", "network.cni.flannel.backend=host-gw"];
+    let run = |verb| desk.run(&[&[verb], &backend[..]].concat());
+    let plan = run("plan");
+    let told =
+        |ran: &Ran| ran.stderr.contains("warning[FL1226]") && ran.stderr.contains("backend from vxlan to host-gw");
+    assert!(
+        plan.code == 0 && told(&plan) && plan.stderr.contains("drain and reboot"),
+        "{plan:?}"
+    );
+    assert!(told(&run("render")) && !told(&run("render")));
+}
+
+/// A record of an earlier version does not say whether there is encryption, which parameters and which architecture.
+#[test]
+fn what_a_record_does_not_say_refuses_nothing() {
+    let desk = founded("ha-ubuntu");
+    let known = desk.read(RECORD);
+    let (head, rest) = known.split_once("encryption: []\n").unwrap();
+    let (_, machines) = rest.split_once("machines:\n").unwrap();
+    let machines = machines.replace("    arch: amd64\n", "");
+    let record = format!("{head}machines:\n{machines}");
+    let lines = record.lines().filter(|line| !line.contains("Digest:"));
+    desk.write(RECORD, &lines.map(|line| format!("{line}\n")).collect::<String>());
+    let changed = [
+        "plan",
+        "--set",
+        "nodes[cp2].arch=arm64",
+        "--set",
+        "network.cni.flannel.backend=host-gw",
+        "--set",
+        "kubernetes.apiServer.encryption={}",
+    ];
+    let ran = desk.run(&changed);
+    assert!(ran.code == 0 && !ran.stderr.contains("FL1226"), "{ran:?}");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.read(RECORD), known);
+    assert_eq!(desk.run(&changed).code, 3);
+}
+
+/// The version of the record is what all machines have.
+#[test]
+fn no_minor_is_skipped_by_two_renders() {
+    let version = |minor: &str| format!("kubernetes.version={minor}");
+    let (old, middle, new) = (version("1.35.8"), version("1.36.4"), version("1.37.1"));
+    let desk = Desk::of("ha-ubuntu");
+    let run = |verb: &[&str], version: &str| desk.run(&[verb, &["--set", version]].concat());
+    assert_eq!(run(&["render", "--founded"], &old).code, 0);
+    assert_eq!(
+        run(&["render", "--node", "worker-1", "--out", "other"], &middle).code,
+        0
+    );
+    assert!(desk.read(RECORD).contains("kubernetes: \"1.35.8\""));
+    assert_eq!(run(&["update"], &middle).code, 0);
+    for verb in ["plan", "update"] {
+        let ran = run(&[verb], &new);
+        assert!(
+            ran.code == 3 && ran.stderr.contains("FL1212") && ran.stderr.contains("out/update/1/cp1.sh is there"),
+            "{ran:?}"
+        );
+    }
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    assert_eq!(run(&["plan"], &new).code, 0);
 }
 
 /// Machines that were not selected are not checked, and stay in the record.

@@ -95,6 +95,11 @@ fn it_names_both_sides_of_what_does_not_fit() {
         assert_eq!(answer.code, code, "{further:?}: {answer:?}");
         assert!(answer.stderr.contains(said), "{further:?}: {answer:?}");
     }
+    let bare = Desk::of("ha-ubuntu");
+    assert_eq!(bare.run(&["render", "--founded", "--set", "platform=metal"]).code, 0);
+    let answer = bare.run(&[&["recover"], &BACKUP[..], &snapshot[..]].concat());
+    let said = "the documents of cp1, cp2, cp3 in out have no firelay-recover";
+    assert!(answer.code == 3 && answer.stderr.contains(said), "{answer:?}");
     let young = Desk::of("ha-ubuntu");
     assert_eq!(young.run(&[&["render"], &BACKUP[..]].concat()).code, 0);
     let answer = young.run(&[&["recover"], &BACKUP[..], &snapshot[..]].concat());

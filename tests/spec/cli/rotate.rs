@@ -339,10 +339,23 @@ fn keys_that_no_machine_has_do_not_rotate() {
 fn a_rotation_goes_on_when_nothing_needs_its_keys_any_more() {
     let desk = founded("ha-ubuntu", &ENCRYPTED);
     succeed(&desk, &[&["secrets", "rotate", "encryption"], &ENCRYPTED[..]].concat());
-    succeed(&desk, &["update"]);
+    succeed(&desk, &["update", "--accept", "FL1224"]);
     succeed(&desk, &["update", "--done"]);
     let ran = succeed(&desk, &["secrets", "rotate", "encryption"]);
     assert!(ran.stderr.starts_with("encryption, step 2 of 3: "), "{ran:?}");
+}
+
+/// kubeadm upgrade would write kubeconfigs with one CA.
+#[test]
+fn no_upgrade_comes_between_the_steps_of_a_rotation_of_the_cas() {
+    const OLD: [&str; 2] = ["--set", "kubernetes.version=1.36.3"];
+    let desk = founded("ha-ubuntu", &OLD);
+    succeed(&desk, &["secrets", "rotate", "ca"]);
+    succeed(&desk, &[&["update"], &OLD[..]].concat());
+    succeed(&desk, &["update", "--done"]);
+    refused(&desk, &["update"], 3, "error[FL1227]");
+    refused(&desk, &["plan"], 3, "keep 1.36.3 until the last step");
+    succeed(&desk, &["plan", "--accept", "FL1227"]);
 }
 
 /// Without its tree nobody knows whether scripts are left.
@@ -369,6 +382,12 @@ fn machines_that_are_all_created_anew_need_no_script() {
     let desk = founded("ha-ubuntu", &[]);
     succeed(&desk, &["secrets", "rotate", "service-account"]);
     refused(&desk, &["render"], 3, "firelay update writes the scripts");
+    refused(
+        &desk,
+        &["render"],
+        3,
+        "to no control plane that runs: firelay.state.yaml:6 is of the step before\n--> cluster.yaml\n",
+    );
     succeed(&desk, &["plan"]);
     succeed(&desk, &["render", "--accept", "FL1222"]);
     assert!(desk.read("firelay.state.yaml").contains("- code: FL1222\n"));

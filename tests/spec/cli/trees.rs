@@ -9,12 +9,21 @@ use super::{
 };
 
 /// Verbs that read a tree, with further arguments. `secrets rotate` changes the bundle, `update` the tree.
-const OF_TREES: [(&str, &[&str]); 12] = [
+const OF_TREES: [(&str, &[&str]); 13] = [
     ("audit", &[]),
     ("certs", &[]),
     ("graph", &[]),
     ("plan", &[]),
     ("publish", &[]),
+    (
+        "recover",
+        &[
+            "--snapshot",
+            "/etcd-home1-20261123T030010Z.db",
+            "--set",
+            "etcd.backup={ every: 6h }",
+        ],
+    ),
     ("secrets rotate", &["leaves"]),
     ("seed", &[]),
     ("serve", &["--listen", "203.0.113.1:1"]),

@@ -128,6 +128,11 @@ fn scripts_of_earlier_updates_stay_until_they_are_done() {
     );
     assert_eq!(tree(&desk.at("out/update/1")), first);
     assert!(desk.at("out/update/2/ORDER").exists() && !desk.at("out/update/2/cp1.sh").exists());
+    assert!(
+        ran.stderr
+            .contains("scripts of earlier updates are in out/update/1: run them first"),
+        "{ran:?}"
+    );
     let script = desk.read("out/update/2/worker-1.sh");
     assert!(script.contains("from generation 2 of its document to 3."), "{script}");
     // Somebody has removed what was run.
@@ -174,6 +179,32 @@ fn machines_that_have_to_be_replaced_are_named_with_the_reason_and_others_get_sc
     assert!(json["scripts"].is_null() && json["counts"]["inPlace"] == 0, "{json}");
 }
 
+/// A render alone brings nothing to machines that run.
+#[test]
+fn a_render_of_a_running_cluster_names_the_update() {
+    let desk = founded("ha-ubuntu", &["--set", OLD]);
+    fs::rename(desk.at("out"), desk.at("before")).unwrap();
+    assert_eq!(desk.run(&["render", "--set", OLD]).code, 0);
+    let ran = desk.run(&["render"]);
+    assert!(
+        ran.code == 0
+            && ran
+                .stderr
+                .contains("machines that run keep their former documents: 6 to update in place; `firelay update`"),
+        "{ran:?}"
+    );
+    let again = desk.run(&["render"]);
+    assert!(
+        again.code == 0 && !again.stderr.contains("former documents"),
+        "{again:?}"
+    );
+    let ran = desk.run(&["update", "--from", "before"]);
+    assert!(
+        ran.code == 0 && ran.stderr.contains("wrote 6 scripts to out/update/1"),
+        "{ran:?}"
+    );
+}
+
 #[test]
 fn a_change_that_loses_etcd_by_replacement_is_made_in_place() {
     let desk = founded("single-node", &[]);
@@ -185,6 +216,33 @@ fn a_change_that_loses_etcd_by_replacement_is_made_in_place() {
     assert_eq!(desk.run(&[&["plan"], &FLAG[..]].concat()).code, 0);
     let ran = desk.run(&[&["update"], &FLAG[..]].concat());
     assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+/// Members that have data ask etcd for the others: they need no script, which would wait for the member that goes.
+#[test]
+fn the_others_need_nothing_when_a_member_of_external_etcd_is_replaced() {
+    let desk = founded("external-etcd", &[]);
+    let spec = desk.read("cluster.yaml").replace("etcd{1..3}", "etcd{2..4}");
+    desk.write(
+        "cluster.yaml",
+        &spec.replace("10.2.0.31-10.2.0.33", "10.2.0.32-10.2.0.34"),
+    );
+    let refused = desk.run(&["update"]);
+    assert!(
+        refused.code == 3 && refused.stderr.contains("take the member out of etcd first"),
+        "{refused:?}"
+    );
+    let ran = desk.run(&["update", "--accept", "FL1218"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stdout.contains("  = etcd2, etcd3: nothing to do on the machine\n"),
+        "{ran:?}"
+    );
+    let order = desk.read("out/update/1/ORDER");
+    assert!(
+        order.contains("1 add etcd-member etcd4\n2 remove etcd-member etcd1\n"),
+        "{order}"
+    );
 }
 
 #[test]

@@ -92,7 +92,8 @@ fn every_script_has_a_secret_and_a_plan_that_the_api_server_takes() {
     let (desk, ran) = updated("ha-ubuntu", &["--set", "kubernetes.version=1.36.3"], &MANIFEST);
     assert!(
         ran.stderr.ends_with(
-            "system-upgrade-controller takes steps 1 to 7 of ORDER: kubectl apply --server-side --filename out/update/1\n"
+            "if this update is the one that brings system-upgrade-controller into the cluster, first run the scripts up to MANIFESTS.sh yourself\n\
+             system-upgrade-controller takes steps 1 to 7 of ORDER: kubectl apply --server-side --filename out/update/1\n"
         ),
         "{ran:?}"
     );

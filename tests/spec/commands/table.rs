@@ -427,7 +427,9 @@ pub const PAGES: &[Page] = &[
             ("ls -l /var/backups/etcd", Elsewhere),
             (
                 "firelay recover --snapshot",
-                Run("firelay founded && sed -i '/^etcd:/d; $ a etcd: { backup: { every: 6h } }' cluster.yaml"),
+                Run(
+                    "sed -i '/^etcd:/d; s/^platform: aws/platform: metal/; $ a etcd: { backup: { every: 6h } }' cluster.yaml && firelay render --founded",
+                ),
             ),
             ("firelay-recover /var/backups", RUN),
             ("firelay-recover --join", RUN),
@@ -496,6 +498,13 @@ pub const PAGES: &[Page] = &[
             (
                 "firelay diff out.old out",
                 Run("cp -r out out.old; echo 'timezone: Europe/Berlin' | cat cluster.yaml - >prod.yaml"),
+            ),
+            (
+                "git checkout HEAD~1 --",
+                Run(
+                    "git init --quiet . && git add cluster.yaml firelay.state.yaml && for at in 1 2; do \
+                     git -c user.name=a -c user.email=a@b.c commit --quiet --allow-empty --message $at; done",
+                ),
             ),
             ("git worktree add", Read),
             (

@@ -1,0 +1,95 @@
+//! Keyed digests of the record's own values: a value that was edited by hand does not go with its digest.
+//!
+//! Each digest stands beside the lines that it covers, so that a merge of two people's changes keeps both or reports a conflict.
+
+use super::{MachineRecord, Record, keyed};
+use crate::secrets::Bundle;
+
+/// A value that firelay did not write so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edited {
+    /// Its keys.
+    pub path: Vec<String>,
+    /// What shows it.
+    pub reason: &'static str,
+}
+
+impl Record {
+    /// Sets the digests of the values as they are.
+    pub fn set_digests(&mut self, bundle: &Bundle) {
+        self.versions_digest = self.digest_versions(bundle, self.founded_at.is_some());
+        self.steps_digest = self.digest_steps(bundle);
+        for (name, machine) in &mut self.machines {
+            machine.entry_digest = machine.digest_entry(name, bundle);
+        }
+    }
+
+    /// Whether its values have digests. Records of earlier versions have the one of `fixed` alone.
+    pub fn has_digests(&self) -> bool {
+        let has = |machine: &MachineRecord| !machine.entry_digest.is_empty();
+        !self.versions_digest.is_empty() || self.machines.values().any(has)
+    }
+
+    /// The first value that was edited by hand.
+    pub fn edited(&self, bundle: &Bundle) -> Option<Edited> {
+        let edited = |path: &[&str], reason| {
+            let path = path.iter().map(|key| (*key).to_owned()).collect();
+            Edited { path, reason }
+        };
+        if self.fixed.digest != self.fixed.digest(&self.cluster, bundle) {
+            return Some(edited(&["fixed"], "the digest below is not of these values"));
+        }
+        if !self.has_digests() {
+            return None;
+        }
+        let matches = |founded| self.versions_digest == self.digest_versions(bundle, founded);
+        match (matches(false), matches(true), self.founded_at) {
+            (false, false, _) => return Some(edited(&["kubernetes"], "`versionsDigest` is not of these versions")),
+            (_, true, None) => return Some(edited(&["kubernetes"], "`foundedAt` was above, at the last render")),
+            _ => {}
+        }
+        if self.steps_digest != self.digest_steps(bundle) {
+            let reason = "`stepsDigest` is not of `encryption`, `encryptedResources` and `datapath`";
+            return Some(edited(&["stepsDigest"], reason));
+        }
+        let mut machines = self.machines.iter();
+        let (name, _) = machines.find(|(name, own)| own.entry_digest != own.digest_entry(name, bundle))?;
+        Some(edited(&["machines", name], "`entryDigest` is not of these values"))
+    }
+
+    /// A record of an earlier version does not have these values.
+    fn digest_steps(&self, bundle: &Bundle) -> String {
+        let steps = (&self.encryption, &self.encrypted_resources, &self.datapath);
+        let text = serde_json::to_string(&steps).unwrap_or_default();
+        keyed(bundle, b"steps\0", [text.as_bytes()].into_iter())
+    }
+
+    /// `firelay founded` reads no bundle: after it the digest is that of a cluster that is not founded, until the next render.
+    fn digest_versions(&self, bundle: &Bundle, founded: bool) -> String {
+        let versions = [
+            Some(&self.kubernetes),
+            Some(&self.etcd),
+            self.containerd.as_ref(),
+            self.crio.as_ref(),
+        ];
+        let versions = versions.map(|version| version.map(ToString::to_string).unwrap_or_default());
+        let founded = [u8::from(founded)];
+        let parts = versions.iter().map(String::as_bytes).chain([founded.as_slice()]);
+        keyed(bundle, b"versions\0", parts)
+    }
+}
+
+impl MachineRecord {
+    fn digest_entry(&self, name: &str, bundle: &Bundle) -> String {
+        let roles = serde_json::to_string(&(&self.roles, self.arch)).unwrap_or_default();
+        let issued_at = self.issued_at.unix_timestamp().to_be_bytes();
+        let parts = [
+            name.as_bytes(),
+            roles.as_bytes(),
+            &self.generation.to_be_bytes(),
+            &issued_at,
+            self.digest.as_bytes(),
+        ];
+        keyed(bundle, b"entry\0", parts.into_iter())
+    }
+}
