@@ -1,16 +1,13 @@
 //! `founded`: records that the cluster exists.
 
-use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
     failure::Failure,
-    state::{State, whole_second},
+    state::{AHEAD, State, whole_second},
     streams,
 };
 use crate::cli::{Founded, IdentityArg, Inputs, SpecArgs};
-
-/// Clocks of two machines may differ by this.
-pub(super) const AHEAD: Duration = Duration::hours(1);
 
 /// Runs the verb.
 pub fn run(args: &Founded) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use crate::secrets::Bundle;
 pub struct Edited {
     /// Its keys.
     pub path: Vec<String>,
-    /// What shows it.
+    /// Why it cannot be genuine.
     pub reason: &'static str,
 }
 

@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, path::Path};
 
 use firelay_yaml::diagnostic::Diagnostic;
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 
 use super::{
-    super::{failure::Failure, founded::AHEAD, streams},
+    super::{failure::Failure, streams},
     Rendering, State, Update, whole_second,
 };
 use crate::{
@@ -14,6 +14,9 @@ use crate::{
     secrets::Bundle,
     tree::{Manifest, is_update},
 };
+
+/// Clocks of two machines may differ by this.
+pub const AHEAD: Duration = Duration::hours(1);
 
 /// A machine of which record and tree in place have different documents, with both generations.
 pub(super) struct Contradiction {
