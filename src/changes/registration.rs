@@ -43,8 +43,8 @@ const FIXED: [&str; 11] = [
 ];
 /// Keys of `nodeRegistration` that `kubeadm join` alone reads.
 const OF_JOIN: [&str; 3] = ["ignorePreflightErrors", "imagePullPolicy", "imagePullSerial"];
-/// Variables that steps of the first boot apply to the Node or the machine.
-const APPLIED: [&str; 2] = ["FL_ADMIN_LABELS=", "FL_SWAP="];
+/// Variables that steps of the first boot apply to the Node or the machine, such as the endpoint's address in /etc/hosts.
+const APPLIED: [&str; 3] = ["FL_ADMIN_LABELS=", "FL_LEAD=", "FL_SWAP="];
 
 /// Whether a machine runs etcd as a unit. A control plane may have etcd's release for its tools alone.
 pub fn runs_etcd(machine: &Machine) -> bool {

@@ -90,9 +90,9 @@ fn fresh() -> Result<Fresh, Failure> {
     })
 }
 
-/// A file is replaced if it is an earlier kubeconfig of the same user in the same cluster, and of no other.
+/// A file is replaced if it is empty, or an earlier kubeconfig of the same user in the same cluster, and of no other.
 fn refuse_other(out: &Path, context: &str) -> Result<(), Failure> {
-    if !fs::metadata(out).is_ok_and(|found| found.is_file()) {
+    if !fs::metadata(out).is_ok_and(|found| found.is_file() && found.len() > 0) {
         return Ok(());
     }
     let text = Secret::new(fs::read_to_string(out).unwrap_or_default());

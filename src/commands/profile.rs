@@ -1,11 +1,12 @@
 //! `profile list` and `profile show`.
 
-use firelay_base::table::{Column, table};
+use firelay_base::table::{Column, table, yellow};
 use firelay_yaml::diagnostic::{self, Source};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{
+    clock,
     failure::Failure,
     project::{ProfileSet, load_profiles, print_findings},
     streams,
@@ -49,7 +50,8 @@ pub fn list(args: &ProfileList) -> Result<(), Failure> {
         .collect();
     // Files are in the order of their paths, where fedora-coreos.yaml precedes fedora.yaml.
     rows.sort_by_key(|row| (row.kind, row.name));
-    streams::report(args.output, &rows, || text(&rows))
+    let today = clock::now()?.date().to_string();
+    streams::report(args.output, &rows, || text(&rows, &today))
 }
 
 /// Runs `profile show`.
@@ -106,10 +108,14 @@ fn row<'a>(profile: &'a Resolved<'_>, source: &'a Source, value: &Value) -> Row<
     }
 }
 
-fn text(rows: &[Row<'_>]) -> String {
+/// The list; versions whose end of life was before a day are in yellow.
+fn text(rows: &[Row<'_>], today: &str) -> String {
     let cells = rows.iter().map(|row| {
         let until = row.end_of_life.as_ref();
-        let until = until.map_or_else(String::new, |last| format!(" (end of life {last})"));
+        let until = until.map_or_else(String::new, |last| match format!(" (end of life {last})") {
+            text if last.as_str() < today => yellow(&text),
+            text => text,
+        });
         let own = row
             .from
             .iter()

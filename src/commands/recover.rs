@@ -179,17 +179,21 @@ fn refuse_adopted<'p>(record: Option<&Record>, running: impl Iterator<Item = &'p
     }
 }
 
-/// Documents of the last render without firelay-recover: `etcd.backup` came into the spec after it.
+/// Documents of the last render without firelay-recover: `etcd.backup` came into the spec after it. A tree that cannot be read, or lacks
+/// documents, says nothing about the machines, and hinders no recovery.
 fn refuse_unrendered(out: &Path, running: &[&NodePlan]) -> Result<(), Failure> {
-    let Some(tree) = TreeReader::open_last(out)? else {
+    let Ok(Some(tree)) = TreeReader::open_last(out) else {
         return Ok(());
     };
     let read = |path: &str| fs::read(tree.root.join(path));
-    let machines = unpacked(&tree.manifest, running, &read, &tree.root)?;
+    let machines = unpacked(&tree.manifest, running, &read, &tree.root).unwrap_or_default();
     let lacks = |node: &&&NodePlan| {
         let program = format!("{}/firelay-recover", node.bin_dir);
         let machine = machines.get(&node.name);
-        machine.is_some_and(|machine| !machine.root.entries.contains_key(&program))
+        machine.is_some_and(|machine| {
+            let entries = &machine.root.entries;
+            !entries.is_empty() && !entries.contains_key(&program)
+        })
     };
     let names: Vec<_> = running.iter().filter(lacks).map(|node| node.name.as_str()).collect();
     match names.is_empty() {

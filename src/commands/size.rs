@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use firelay_base::table::{Column, red, table};
+use firelay_base::table::{Column, red, table, yellow};
 use firelay_verify::Tree;
 use serde::Serialize;
 
@@ -189,10 +189,14 @@ fn lines(size: &NodeSize, every_file: bool) -> Vec<Vec<String>> {
     std::iter::once(head).chain(groups).chain(files).collect()
 }
 
-/// The part of the limit, in red above it.
+/// A document that uses more percent than this hardly has room for another key.
+const TIGHT: u64 = 95;
+
+/// The part of the limit, in red above it and in yellow just below.
 fn used(percent: Option<u64>) -> String {
     match percent.map(|percent| (percent, format!("{percent} %"))) {
         Some((percent, text)) if percent > 100 => red(&text),
+        Some((percent, text)) if percent > TIGHT => yellow(&text),
         Some((_, text)) => text,
         None => "-".to_owned(),
     }

@@ -9,8 +9,8 @@ use firelay_yaml::{
 /// Said above every record.
 const HEAD: &str = "# What firelay knows of this cluster between two renders. It holds no secret: commit it with the spec.\n\
                     # firelay writes it; after a merge keep the lines of both sides.\n";
-/// The last line, the end of a YAML document: without it lines are missing.
-const END: &str = "...\n";
+/// The last line, the end of a YAML document: without it lines are missing. Editors add blank lines, and git may end lines with CR.
+const END: &str = "...";
 /// Words with which a merge of git that was not finished begins a line.
 const CONFLICT: [&str; 3] = ["<<<<<<< ", "=======", ">>>>>>> "];
 
@@ -88,7 +88,8 @@ fn read(text: &str) -> Result<(Record, Node<'static>), Vec<Diagnostic>> {
             "name the record with --state; a newer version of firelay may have written it",
         )]);
     }
-    if record.has_digests() && !text.ends_with(END) {
+    let mut lines = text.lines().map(str::trim_end);
+    if record.has_digests() && lines.rfind(|line| !line.is_empty() && !line.starts_with('#')) != Some(END) {
         return Err(vec![incomplete(
             "the record ends too early: its last line is not `...`",
         )]);
@@ -117,6 +118,6 @@ fn conflict(text: &str) -> Option<Span> {
 impl Record {
     /// The record as YAML.
     pub fn to_yaml(&self) -> Result<String, firelay_yaml::Error> {
-        Ok(HEAD.to_owned() + &firelay_yaml::emit(self)? + END)
+        Ok(HEAD.to_owned() + &firelay_yaml::emit(self)? + END + "\n")
     }
 }

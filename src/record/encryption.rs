@@ -13,6 +13,14 @@ const PATH: [&str; 3] = ["kubernetes", "apiServer", "encryption"];
 /// Why a cluster cannot take a step, and the remedy.
 type Refusal = (String, String);
 
+/// A further step, while control planes may not have taken the last one.
+fn unfinished(script: &str) -> Refusal {
+    (
+        format!("encryption changes step by step, and the last update may not be over: {script} is there"),
+        "run all scripts in their order, then firelay update --done".to_owned(),
+    )
+}
+
 impl Change<'_> {
     /// Keys and resources change in steps. A record of an earlier version has either key services or nothing, and nothing is at most
     /// the bundle's key.
@@ -24,9 +32,13 @@ impl Change<'_> {
             .map(|_| vec![BUNDLE.to_owned()]);
         let old = self.record.encryption.clone().or(bundle)?;
         let several = self.recorded(Role::ControlPlane).count() > 1;
-        let (key, (message, help)) = match key_step(&old, &new, several) {
-            Some(refusal) => ("encryption", refusal),
-            None => ("encryptedResources", self.resource_step(own?, several)?),
+        let resources = own.map(|own| own.resources.clone()).unwrap_or_default();
+        let changes = old != new || self.record.encrypted_resources != resources;
+        let changes = self.record.encryption.is_some() && changes;
+        let (key, (message, help)) = match (key_step(&old, &new, several), self.pending) {
+            (Some(refusal), _) => ("encryption", refusal),
+            (None, Some(script)) if several && changes => ("encryption", unfinished(script)),
+            (None, _) => ("encryptedResources", self.resource_step(own?, several)?),
         };
         let at = self.place(&PATH).or_else(|| self.place(&PATH[..1]));
         let finding = Diagnostic::error("FL1224", message).at(at);

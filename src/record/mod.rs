@@ -312,6 +312,7 @@ impl Record {
             encryption: base.encryption.clone(),
             encrypted_resources: base.encrypted_resources.clone(),
             datapath: base.datapath.clone(),
+            fixed: base.fixed.clone(),
             ..self
         }
     }

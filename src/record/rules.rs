@@ -40,6 +40,8 @@ pub const OVERRIDABLE: [&str; 13] = [
 /// The endpoint is in kubeconfigs of every machine, in kube-proxy's, and in the API servers' certificates.
 const KEEP_ENDPOINT: &str = "kubelets and kube-proxy of running machines keep it; a further name or address of the API servers goes \
      into pki.extraSans, and another endpoint needs a new cluster";
+/// The virtual address is in /etc/hosts of every machine.
+const KEEP_ADDRESS: &str = "running machines have it in /etc/hosts, and each would be created anew";
 
 /// Settings of the founder that scripts apply to a running cluster.
 #[derive(Clone, Copy, Debug)]
@@ -200,11 +202,12 @@ impl<'a> Change<'a> {
                 known(old.endpoint_address.as_ref(), new.endpoint_address.as_ref()),
             ),
         ];
-        let with_help = |value| FixedValue {
-            help: Some(KEEP_ENDPOINT),
+        let helps = [KEEP_ENDPOINT, KEEP_ADDRESS];
+        let with_help = |(value, help)| FixedValue {
+            help: Some(help),
             ..value
         };
-        values.map(with_help).into()
+        values.into_iter().zip(helps).map(with_help).collect()
     }
 
     fn authorities(&self) -> Vec<FixedValue> {
@@ -452,7 +455,7 @@ impl<'a> Change<'a> {
         let message = format!("{list} would not be of the role {title} any more");
         let finding = Diagnostic::error("FL1218", message).at(self.place(&["nodes"]));
         let finding = finding.label(format!(
-            "{} has {first} with it, and its member may still be in the cluster",
+            "{} has {first} with it, and its member or Node may still be in the cluster",
             self.text.line(&["machines", first])
         ));
         Some(finding.help(
@@ -530,7 +533,7 @@ struct FixedValue {
     record: [&'static str; 2],
     old: String,
     new: String,
-    /// What else there is to do than to write the old value again.
+    /// A way out other than the old value.
     help: Option<&'static str>,
 }
 

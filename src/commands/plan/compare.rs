@@ -31,7 +31,7 @@ const PART: usize = 256;
 /// Questions for lines of the spec; each costs as much as some renders.
 const QUESTIONS: usize = 8;
 /// A question varies the values of the spec, and each variant is planned: with more values times machines it takes seconds.
-const VARIANTS: usize = 4_000;
+const VARIANTS: usize = 20_000;
 /// Lines of the spec for one file.
 const LINES: usize = 3;
 /// Shorter texts occur by chance.

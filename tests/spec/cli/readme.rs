@@ -174,7 +174,11 @@ fn the_figures_of_the_readme_are_measured() {
         rest[..end].replace(',', "").parse().unwrap()
     };
     let machines = bench["machines"].as_f64().unwrap();
-    assert!((number("") - machines).abs() < 0.5, "README.md: {} machines", number(""));
+    assert!(
+        (number("") - machines).abs() < 0.5,
+        "README.md: {} machines",
+        number("")
+    );
     for (figure, measured) in [
         (number(" takes "), &render["cpu"]),
         (number(" and "), &render["memory"]),

@@ -800,3 +800,41 @@ fn a_render_of_one_machine_changes_its_entry_alone() {
     let after = entries(&desk.read(RECORD));
     assert!(before[0] != after[0] && before[1] == after[1], "{after:?}");
 }
+
+/// git may end lines with CR, and editors add or remove blank lines.
+#[test]
+fn the_form_of_the_last_line_does_not_matter() {
+    let desk = founded("kube-vip");
+    let record = desk.read("firelay.state.yaml");
+    for form in [
+        record.replace('\n', "\r\n"),
+        record.trim_end().to_owned(),
+        record.clone() + "\n\n",
+        record.clone() + "# of production\n",
+    ] {
+        desk.write("firelay.state.yaml", &form);
+        let ran = desk.run(&["plan"]);
+        assert_eq!(ran.code, 0, "{form}\n{ran:?}");
+    }
+}
+
+#[test]
+fn the_next_step_of_encryption_waits_for_the_scripts_of_the_last() {
+    let desk = founded("kube-vip");
+    let spec = desk.read("cluster.yaml");
+    let encrypt = |encryption: &str| {
+        let own = format!("kubernetes: {{ version: 1.36.4, apiServer: {{ encryption: {{ {encryption} }} }} }}");
+        desk.write("cluster.yaml", &spec.replace("kubernetes: { version: 1.36.4 }", &own));
+    };
+    encrypt("bundleKey: reads");
+    assert_eq!(desk.run(&["update"]).code, 0);
+    encrypt("");
+    refused(
+        &desk,
+        &["plan"],
+        &["FL1224", "the last update may not be over", "firelay update --done"],
+    );
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    let ran = desk.run(&["plan"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
