@@ -39,7 +39,7 @@ const LINE: usize = 76;
 const OTHERS: u32 = 0o004;
 /// Digits of a digest that name an update.
 const ID: usize = 32;
-/// Keys and certificates, as the document laid them. A machine renews copies of theirs.
+/// Keys and certificates, as the document wrote them. A machine renews copies of theirs.
 const IDENTITY: [&str; 4] = [
     "/etc/firelay/pki/",
     "/etc/firelay/kubelet/",
@@ -196,7 +196,7 @@ fn lists(change: &Change<'_>) -> BTreeMap<&'static str, String> {
         ("kubeadm.list", of(&|own| own.name == "kubeadm")),
         ("etcd.list", of(&is_member)),
         ("late.list", of(&|own| own.name != "kubeadm" && !is_member(own))),
-        ("laid", laid(change)),
+        ("laid", digests(change)),
         ("remove", removed(change)),
         ("steps.list", boot_steps(change)),
         ("units", units(change)),
@@ -215,7 +215,7 @@ fn lists(change: &Change<'_>) -> BTreeMap<&'static str, String> {
 }
 
 /// The digests by which the script knows the machine: `OLD NEW PATH`, `-` where there is no file.
-fn laid(change: &Change<'_>) -> String {
+fn digests(change: &Change<'_>) -> String {
     let digest = |machine: &Machine, path: &str| match machine.root.entries.get(path).map(|entry| &entry.what) {
         Some(What::File(bytes)) => sha256_hex(bytes),
         _ => "-".to_owned(),

@@ -1,6 +1,6 @@
 //! The draft without what the plan refuses: arguments that firelay sets itself, labels of others. Each is a finding.
 //!
-//! The plan judges, so that no rule about a setting stands here a second time.
+//! The plan validates, so that no rule about a setting stands here a second time.
 
 use firelay_yaml::{
     Content, Node, Tree,
@@ -34,7 +34,7 @@ const NODES: &str = "nodes.";
 /// Each round removes at least one entry; a cluster with more has other problems.
 const ROUNDS: usize = 32;
 
-/// A draft that the plan has judged.
+/// A draft that the plan has validated.
 pub struct Fitted {
     /// The text of the spec.
     pub text: String,

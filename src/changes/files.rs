@@ -85,7 +85,7 @@ impl FieldChange {
     }
 }
 
-/// The files of a machine that differ. `is_secret` judges the values of a field in the file at a path.
+/// The files of a machine that differ. `is_secret` tells of the values of a field in the file at a path.
 pub fn compare(old: &Machine, new: &Machine, is_secret: &impl Fn(&str, &FieldChange) -> bool) -> Vec<FileChange> {
     let (before, after) = (&old.root.entries, &new.root.entries);
     let paths: BTreeSet<_> = before.keys().chain(after.keys()).collect();
@@ -315,7 +315,7 @@ fn lines(old: &str, new: &str) -> Vec<(String, FieldChange)> {
     }
 }
 
-/// Settings of the documents beside the files that they lay: users, the host name, disks.
+/// Settings of the documents beside the files that they write: users, the host name, disks.
 fn settings(old: &Machine, new: &Machine) -> Option<FileChange> {
     let keys = |machine: &Machine| {
         let mut found = BTreeMap::new();

@@ -135,7 +135,9 @@ impl<'a> Assembly<'a> {
             delivery::Error::TooLarge(overrun) => Failure::TooLarge(overrun.to_string()),
             error => error.into(),
         })?;
-        artifact.files.extend(delivery::beside(&plan.beside, node, files)?);
+        artifact
+            .files
+            .extend(delivery::extra_outputs(&plan.extra_outputs, node, files)?);
         Ok(artifact)
     }
 

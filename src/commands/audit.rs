@@ -151,7 +151,7 @@ pub(super) fn searched(
 /// The document of which a file is a compressed form: `user-data` of `user-data.gz.b64`.
 fn readable<'a>(searched: &'a [Document], file: &ManifestFile) -> Option<&'a Document> {
     let is_form = |path: &str| file.path.strip_prefix(path).is_some_and(|end| end.starts_with('.'));
-    let whole = file.rung.is_some_and(|rung| rung != DeliveryForm::Pointer);
+    let whole = file.form.is_some_and(|form| form != DeliveryForm::Pointer);
     searched.iter().find(|own| whole && is_form(&own.path))
 }
 

@@ -203,10 +203,10 @@ impl<'a> Base<'a> {
                 return Ok(whole(Action::None, None));
             }
             // Whether the tree in place is that of the record, or whether --replace asks for it.
-            let judged = update
+            let change = update
                 .change_of(node, &after)
                 .filter(|change| change.action == Action::Replace);
-            if let Some(change) = judged.filter(|_| self.args.from.is_none()) {
+            if let Some(change) = change.filter(|_| self.args.from.is_none()) {
                 return Ok((change, None));
             }
             let pair = self.pair(node, tree, manifest)?;
@@ -244,7 +244,7 @@ fn first_of(changes: &[(MachineChange, Option<Pair>)]) -> Option<String> {
     changes.find(upgrades).map(|change| change.name.clone())
 }
 
-/// kubeadm goes neither back nor over a minor; the record judges this for the tree in place.
+/// kubeadm goes neither back nor over a minor; the record checks this for the tree in place.
 fn refuse_skipped(from: &Path, manifest: &Manifest, new: &Version) -> Result<(), Failure> {
     let old: Option<Version> = manifest.kubernetes_version.parse().ok();
     let goes = old.is_some_and(|old| old.major == new.major && old <= *new && new.minor - old.minor <= MINOR_STEPS);

@@ -271,9 +271,9 @@ fn changes(plan: &Plan, group: &[Tight<'_>]) -> Vec<Change> {
             "pki: { caKeys: none }, which leaves out the CAs' keys",
         ),
         (
-            any(|node| node.delivery.rung.is_some()),
-            "delivery.rung=",
-            "no `delivery.rung`: the first form that fits is taken",
+            any(|node| node.delivery.form.is_some()),
+            "delivery.form=",
+            "no `delivery.form`: the first form that fits is taken",
         ),
         (
             plan.manifests.iter().any(own),

@@ -234,8 +234,8 @@ fn steps(plan: &Plan, snapshot: &str, founder: &NodePlan, lost: impl Fn(&NodePla
     let running = others().filter(|node| !lost(node));
     steps.extend(running.map(|node| on(node, purpose, join)));
     steps.extend(anew(plan, others().filter(|node| lost(node))));
-    let judge = if plan.etcd.external { plan.founder() } else { founder };
-    steps.push(on(judge, "see that all is well", &["firelay-status --cluster"]));
+    let machine = if plan.etcd.external { plan.founder() } else { founder };
+    steps.push(on(machine, "see that all is well", &["firelay-status --cluster"]));
     steps
 }
 

@@ -178,7 +178,7 @@ fn lines(size: &NodeSize, every_file: bool) -> Vec<Vec<String>> {
         number(size.limit),
         used(size.percent),
         number(size.payload),
-        size.rung.name().to_owned(),
+        size.form.name().to_owned(),
         format!("{} on {}", size.attribute, size.platform),
     ];
     let part = |raw: u64, share: u64, what: String| vec![what, share.to_string(), raw.to_string()];

@@ -14,7 +14,7 @@ use crate::{
         tree::TreeWriter,
     },
     secrets::Bundle,
-    spec::Beside,
+    spec::ExtraOutput,
 };
 
 /// The variables of one machine or pool; empty unless the spec enables them.
@@ -28,14 +28,14 @@ pub(super) struct MachineVariables {
 
 impl MachineVariables {
     pub(super) fn new(project: &Project, documents: &Documents<'_>) -> Self {
-        let asks = |beside| project.plan.beside.contains(&beside);
+        let asks = |output| project.plan.extra_outputs.contains(&output);
         let (node, artifact) = (documents.node, &documents.artifact);
         let open = || terraform::Machine::new(node, artifact, documents.expires());
         Self {
             name: node.name.clone(),
             pool: node.pool,
-            open: asks(Beside::Terraform).then(open),
-            secret: asks(Beside::TerraformSecrets).then(|| UserData::new(artifact)),
+            open: asks(ExtraOutput::Terraform).then(open),
+            secret: asks(ExtraOutput::TerraformSecrets).then(|| UserData::new(artifact)),
         }
     }
 }
@@ -66,14 +66,14 @@ pub(super) fn files(
     bundle: &Bundle,
     machines: Vec<MachineVariables>,
 ) -> Result<Vec<TreeFile>, Failure> {
-    let asks = |beside| project.plan.beside.contains(&beside);
+    let asks = |output| project.plan.extra_outputs.contains(&output);
     let mut files = Vec::new();
-    if asks(Beside::Terraform) {
+    if asks(ExtraOutput::Terraform) {
         let last = kept.map(|tree| last(tree, Variables::PATH)).transpose()?.flatten();
         let cluster = Cluster::new(&project.plan, &bundle.fingerprint());
         files.push(file(Variables::PATH, &open(cluster, last, &machines))?);
     }
-    if asks(Beside::TerraformSecrets) {
+    if asks(ExtraOutput::TerraformSecrets) {
         let last = kept
             .map(|tree| last(tree, SecretVariables::PATH))
             .transpose()?

@@ -62,7 +62,7 @@ pub struct Handover {
     pub file: String,
     /// The platform's field for it: a Terraform attribute, a metadata key, a file name. It is the same for every form.
     pub attribute: String,
-    pub rung: DeliveryForm,
+    pub form: DeliveryForm,
     /// How the file is encoded.
     pub encoding: Encoding,
     /// Bytes that the platform counts.
@@ -74,7 +74,7 @@ pub struct Handover {
 impl Handover {
     /// The platform sees compressed bytes.
     pub(super) fn is_compressed(&self) -> bool {
-        self.rung == DeliveryForm::Inner || self.encoding.is_gzip()
+        self.form == DeliveryForm::Inner || self.encoding.is_gzip()
     }
 }
 
@@ -180,7 +180,7 @@ impl Artifact {
                 uuid: handover.and_then(|_| node.uuid.clone()),
                 memory: handover.is_some() && node.boot.as_ref().is_some_and(|boot| boot.memory),
                 attribute: handover.map(|handover| handover.attribute.clone()),
-                rung: handover.map(|handover| handover.rung),
+                form: handover.map(|handover| handover.form),
                 max_exposure: handover.and(node.delivery.max_exposure),
                 encoding: handover.map(|handover| handover.encoding),
                 counted: handover.map(|handover| handover.counted),

@@ -21,7 +21,7 @@ pub enum Error {
     #[error("{node}: {source}")]
     Stub { node: String, source: template::Error },
     /// The spec requires a form that the platform does not support. A valid plan has none.
-    #[error("{node}: platform {platform} does not take the document in the form of delivery.rung")]
+    #[error("{node}: platform {platform} does not take documents in the form that delivery.form asks for")]
     NoForm { node: String, platform: String },
     /// No form of the document fits; the message is the whole table.
     #[error("{0}")]

@@ -1,5 +1,5 @@
 //! The form in which a document is delivered: plain, compressed inside itself, compressed as a whole, or by pointer
-//! (docs/adr/0012-the-ladder.md).
+//! (docs/adr/0012-delivery-forms.md).
 
 use std::{borrow::Cow, cell::OnceCell};
 
@@ -101,7 +101,7 @@ impl Candidates<'_> {
     /// The first form that fits, or the one that the spec requires. A form is compressed, encoded or split only if the
     /// earlier ones do not fit.
     pub(super) fn select_form(&self) -> Result<Selected, Error> {
-        let fixed = self.node.delivery.rung;
+        let fixed = self.node.delivery.form;
         let pointer = self.node.delivery.pointer.iter().map(|_| DeliveryForm::Pointer);
         let forms = self.user_data.forms().into_iter().chain(pointer);
         let mut rejected = Vec::new();
@@ -211,7 +211,7 @@ impl Candidates<'_> {
         Handover {
             file: format!("{}{form}{gzip}{base64}", self.document.file_name()),
             attribute: self.user_data.attribute.clone(),
-            rung: candidate.form,
+            form: candidate.form,
             encoding,
             counted: candidate.counted(encoding, self.user_data.counted),
             limit: self.user_data.limit,

@@ -3,9 +3,9 @@
 #![allow(missing_docs, reason = "fields whose names say everything have no comment")]
 
 mod artifact;
-mod beside;
 mod error;
 mod escape;
+mod extra_outputs;
 mod form;
 pub mod iso9660;
 mod pointer;
@@ -18,9 +18,9 @@ pub mod terraform;
 mod tests;
 
 pub use artifact::{Artifact, ArtifactFile, Handover, Payload, package, roles};
-pub use beside::beside;
 pub use error::Error;
 pub use escape::{Engine, escape};
+pub use extra_outputs::extra_outputs;
 pub use form::MARGIN;
 pub use pointer::PayloadKeys;
 pub use seed_image::{Form, Seed, SeedError, seed};

@@ -112,7 +112,7 @@ pub struct NodeSize {
     pub platform: String,
     /// The platform's field for the document.
     pub attribute: String,
-    pub rung: DeliveryForm,
+    pub form: DeliveryForm,
     /// How it is encoded.
     pub encoding: Encoding,
     /// Bytes that the platform counts.
@@ -169,7 +169,7 @@ impl NodeSize {
             node: node.name.clone(),
             platform: node.platform.name.clone(),
             attribute: handover.attribute.clone(),
-            rung: handover.rung,
+            form: handover.form,
             encoding: handover.encoding,
             counted: handover.counted,
             limit: handover.limit,
@@ -182,12 +182,12 @@ impl NodeSize {
 
     /// The same from a rendered tree: a machine, and the description of its delivered file.
     pub fn of_tree(machine: &Machine, given: &ManifestFile, payload: Option<u64>, sizes: &CompressedSizes) -> Self {
-        let (rung, encoding) = (
-            given.rung.unwrap_or(DeliveryForm::Plain),
+        let (form, encoding) = (
+            given.form.unwrap_or(DeliveryForm::Plain),
             given.encoding.unwrap_or(Encoding::Plain),
         );
         let counted = given.counted.unwrap_or(given.bytes);
-        let compressed = payload.is_some() || rung == DeliveryForm::Inner || encoding.is_gzip();
+        let compressed = payload.is_some() || form == DeliveryForm::Inner || encoding.is_gzip();
         let contents =
             { machine.root.files() }.map(|(path, _, bytes)| (path.to_owned(), String::from_utf8_lossy(bytes)));
         let files = file_sizes(contents, payload.unwrap_or(counted), compressed.then_some(sizes));
@@ -195,7 +195,7 @@ impl NodeSize {
             node: machine.name.clone(),
             platform: machine.platform.clone(),
             attribute: given.attribute.clone().unwrap_or_default(),
-            rung,
+            form,
             encoding,
             counted,
             limit: given.limit,
@@ -282,7 +282,7 @@ impl fmt::Display for Overrun {
             files,
             ..
         } = &self.size;
-        let inner = match self.size.rung {
+        let inner = match self.size.form {
             DeliveryForm::Inner => ", compressed inside",
             DeliveryForm::Pointer => ", by pointer",
             DeliveryForm::Plain | DeliveryForm::Compressed => "",

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod rungs;
+mod forms;
 
 use std::{io::Read, sync::Arc};
 
@@ -98,7 +98,7 @@ fn ec2_counts_before_base64_and_after_gzip() {
     let handover = Handover {
         file: "user-data.gz.b64".to_owned(),
         attribute: "user_data_base64".to_owned(),
-        rung: DeliveryForm::Compressed,
+        form: DeliveryForm::Compressed,
         encoding: Encoding::GzipBase64,
         counted: compressed.len() as u64,
         limit: Some(16384),
@@ -127,7 +127,7 @@ fn what_does_not_fit_is_compressed_inside_where_the_platform_allows() {
     let packed = CloudInit.render(&files, Compression::Inner).unwrap();
     assert_eq!(content(&artifact, "user-data.packed"), packed.as_bytes());
     assert_eq!(
-        (artifact.handover.rung, artifact.handover.encoding),
+        (artifact.handover.form, artifact.handover.encoding),
         (DeliveryForm::Inner, Encoding::Plain)
     );
 
@@ -189,7 +189,7 @@ fn an_instance_follows_what_the_machine_is_given() {
     };
     let mut told = |query: &str| {
         let delivery = Arc::make_mut(&mut node.delivery);
-        (delivery.rung, delivery.pointer) = (Some(DeliveryForm::Pointer), Some(pointer()));
+        (delivery.form, delivery.pointer) = (Some(DeliveryForm::Pointer), Some(pointer()));
         delivery.pointer.as_mut().unwrap().query = Some(crate::secret::Secret::new(query.to_owned()));
         let artifact = package("prod", &node, &files(100, 1)).unwrap();
         let written = pxe::files(&pxe, &node, &artifact).unwrap();

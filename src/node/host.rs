@@ -110,11 +110,11 @@ pub(super) fn placed(host: &HostPlan) -> impl Iterator<Item = &FilePlan> {
 
 /// The user's files at their final paths, or at the chain's source paths.
 fn of_the_user(host: &HostPlan) -> impl Iterator<Item = NodeFile> {
-    let laid = host.files.iter().filter(|file| file.placement == Placement::Document);
-    let laid = laid.map(|file| NodeFile::new(&file.path, file.mode, Text::clone(&file.content)));
+    let written = host.files.iter().filter(|file| file.placement == Placement::Document);
+    let written = written.map(|file| NodeFile::new(&file.path, file.mode, Text::clone(&file.content)));
     let staged = placed(host).enumerate();
     let staged = staged.map(|(at, file)| NodeFile::new(&staging(at), 0o600, Text::clone(&file.content)));
-    laid.chain(staged)
+    written.chain(staged)
 }
 
 fn staging(at: usize) -> String {

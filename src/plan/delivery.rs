@@ -143,24 +143,24 @@ pub(super) fn resolve(
     platform: &PlatformProfile,
     report: &mut Report,
 ) -> DeliveryPlan {
-    let rung = settings.rung;
-    if let Some(rung) = rung {
-        report.take(check_rung(rung, settings.pointer.is_some(), os, platform));
+    let form = settings.form;
+    if let Some(form) = form {
+        report.take(check_form(form, settings.pointer.is_some(), os, platform));
     }
     let pointer = settings
         .pointer
-        .filter(|_| rung.is_none_or(|rung| rung.value == DeliveryForm::Pointer))
+        .filter(|_| form.is_none_or(|form| form.value == DeliveryForm::Pointer))
         .and_then(|pointer| plan(pointer).map(|plan| (pointer, plan)));
     if let Some((pointer, plan)) = &pointer {
         report.take(check_followed(pointer, plan, os));
         // Without a limit no payload is ever moved elsewhere.
         let limited = os.user_data(platform).is_none_or(|data| data.limit.is_some());
-        if rung.is_some() || limited {
+        if form.is_some() || limited {
             report.take(check_identity(pointer, plan, os, platform));
         }
     }
     DeliveryPlan {
-        rung: rung.value(),
+        form: form.value(),
         pointer: pointer.map(|(_, plan)| plan),
         max_exposure: settings.max_exposure.value(),
     }
@@ -181,8 +181,8 @@ fn plan(pointer: &Pointer) -> Option<PointerPlan> {
 }
 
 /// Refuses a form that the platform has no place for.
-fn check_rung(
-    rung: &Spanned<DeliveryForm>,
+fn check_form(
+    form: &Spanned<DeliveryForm>,
     pointer: bool,
     os: &OsProfile,
     platform: &PlatformProfile,
@@ -190,26 +190,26 @@ fn check_rung(
     let Some(user_data) = os.user_data(platform) else {
         return Ok(());
     };
-    if rung.value == DeliveryForm::Pointer && !pointer {
+    if form.value == DeliveryForm::Pointer && !pointer {
         return Err(Diagnostic::error("FL0902", "a pointer to nowhere")
-            .at(rung.span)
+            .at(form.span)
             .label("there is no `delivery.pointer`")
             .help(
-                "say where the payloads lie: delivery: { rung: pointer, pointer: { base: https://files.example.com } }",
+                "say where the payloads lie: delivery: { form: pointer, pointer: { base: https://files.example.com } }",
             ));
     }
-    let rungs = user_data.forms();
-    if rung.value == DeliveryForm::Pointer || rungs.contains(&rung.value) {
+    let forms = user_data.forms();
+    if form.value == DeliveryForm::Pointer || forms.contains(&form.value) {
         return Ok(());
     }
-    let rungs: Vec<_> = rungs.iter().map(|rung| rung.name()).collect();
+    let forms: Vec<_> = forms.iter().map(|form| form.name()).collect();
     Err(Diagnostic::error(
         "FL0902",
-        format!("{} takes no {} documents of {}", platform.name, rung.name(), os.name),
+        format!("{} takes no {} documents of {}", platform.name, form.name(), os.name),
     )
-    .at(rung.span)
-    .label(format!("it takes them {}, or by pointer", rungs.join(" or ")))
-    .help("leave `rung` out: the first form that fits is taken"))
+    .at(form.span)
+    .label(format!("it takes them {}, or by pointer", forms.join(" or ")))
+    .help("leave `form` out: the first form that fits is taken"))
 }
 
 /// Reports machines without an identity for the store. Ignition would then send anonymous requests; the script of

@@ -28,7 +28,7 @@ pub(super) struct Inherited<'a> {
     /// Without the cluster's, which the node gets by another way.
     pub(super) kubelet_config: Merged<'a, RawValue>,
     pub(super) kubelet_args: Vec<&'a Argument>,
-    pub(super) rung: Option<&'a Spanned<DeliveryForm>>,
+    pub(super) form: Option<&'a Spanned<DeliveryForm>>,
     pub(super) pointer: Option<&'a Spanned<Pointer>>,
     pub(super) image_archives: Vec<&'a ImageArchive>,
     pub(super) max_exposure: Option<&'a Spanned<Exposure>>,
@@ -56,7 +56,7 @@ impl<'a> Inherited<'a> {
             kubelet_args: replaced(once(&spec.kubernetes.kubelet.extra_args).chain(arguments), |arg| {
                 &arg.name
             }),
-            rung: nearest(&levels, |level| level.delivery.rung.as_ref()).or(spec.delivery.rung.as_ref()),
+            form: nearest(&levels, |level| level.delivery.form.as_ref()).or(spec.delivery.form.as_ref()),
             pointer: nearest(&levels, |level| level.delivery.pointer.as_ref()).or(spec.delivery.pointer.as_ref()),
             image_archives: replaced(once(&*spec.artifacts.image_archives).chain(archives), |it| &it.url),
             max_exposure: nearest(&levels, |level| level.security.max_exposure.as_ref())

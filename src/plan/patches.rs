@@ -120,7 +120,7 @@ fn check_folders(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {
 fn check(patch: &Patch, report: &mut Report) {
     let at = patch.target.span;
     let wrong = |label: &str| Diagnostic::error("FL0701", "not a patch").at(at).label(label);
-    let ways = "write merge: {…} to lay something over it, or json: [{ op, path, value }]";
+    let ways = "write merge: {…} to merge something into it, or json: [{ op, path, value }]";
     match (&patch.merge, &patch.json) {
         (None, None) => report.push(wrong("it says what to change, but not how").help(ways)),
         (Some(_), Some(_)) => report.push(wrong("it has both merge and json").help("write two patches")),

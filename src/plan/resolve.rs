@@ -131,7 +131,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         endpoint::check_reach(spec, endpoint, &nodes, report);
     }
     node_names::check_pools(spec, &nodes, report);
-    let beside = extra_outputs::resolve(&spec.delivery.beside, &nodes, report);
+    let extra_outputs = extra_outputs::resolve(&spec.delivery.extra_outputs, &nodes, report);
     let pxe = pxe::resolve(spec, profiles, &mut nodes, report);
     let endpoint = endpoint.unwrap_or_else(|| endpoint::placeholder(spec));
     pki.extra_sans = endpoint::sans(&endpoint, &ranges, pki.extra_sans);
@@ -153,7 +153,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         metadata_firewall: metadata::firewall(spec, &nodes, report),
         security,
         nodes,
-        beside,
+        extra_outputs,
         max_unavailable: update::max_unavailable(spec, report),
         pxe,
         patches,

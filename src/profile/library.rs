@@ -33,7 +33,7 @@ const FOLDERS: [(&str, &str); 4] = [
     (SECURITY, "name"),
 ];
 
-/// The folder of profiles that a spec is laid over.
+/// The folder of profiles of security settings.
 const SECURITY: &str = "security";
 
 /// Profiles of which there is one: their files.
@@ -81,7 +81,7 @@ impl Library {
         Self::of_files(source, PROFILES.files().chain(folders))
     }
 
-    /// Of the profiles that come with firelay those that a spec is laid over.
+    /// The security profiles that come with firelay.
     pub fn embedded_baselines(source: &mut Source) -> Result<Self, Error> {
         let files = PROFILES.get_dir(SECURITY).into_iter().flat_map(Dir::files);
         Self::of_files(source, files)

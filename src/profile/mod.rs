@@ -88,7 +88,7 @@ pub struct Profiles {
     pub platform: BTreeMap<String, Arc<PlatformProfile>>,
     /// Kubernetes by minor, `1.36`.
     pub kubernetes: BTreeMap<String, Arc<KubernetesProfile>>,
-    /// Settings that specs are laid over, by name, `hardened`.
+    /// Settings under specs, by name, `hardened`.
     pub security: BTreeMap<String, Arc<SecurityProfile>>,
     /// containerd by ranges of versions.
     pub containerd: ContainerdReleases,
@@ -135,7 +135,7 @@ impl Profiles {
         })
     }
 
-    /// Those profiles with files of the user laid over them, and warnings; or what is wrong with the files.
+    /// Those profiles merged with files of the user, and warnings; or what is wrong with the files.
     pub fn with(mut self, source: &Source, library: &Library) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
         let (resolved, mut findings) = library.resolve(source);
         for profile in resolved.iter().filter(|profile| profile.own) {

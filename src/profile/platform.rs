@@ -41,18 +41,18 @@ pub struct UserData {
 }
 
 impl UserData {
-    /// The rungs that the platform has by itself, the lowest first.
+    /// The forms that the platform has by itself, the lowest first.
     pub fn forms(&self) -> Vec<DeliveryForm> {
         let compressed = self.encodings.iter().any(|encoding| encoding.is_gzip());
         let literal = self.encodings.iter().any(|encoding| !encoding.is_gzip());
-        let rungs = [
+        let forms = [
             (literal, DeliveryForm::Plain),
             (literal && self.inner_compression, DeliveryForm::Inner),
             (compressed, DeliveryForm::Compressed),
         ];
-        rungs
+        forms
             .into_iter()
-            .filter_map(|(has, rung)| has.then_some(rung))
+            .filter_map(|(has, form)| has.then_some(form))
             .collect()
     }
 }

@@ -136,7 +136,7 @@ impl Input {
     pub fn unread(&mut self, spec: &Path, folder: &Path) {
         let path = normal(spec);
         let file = self.files.iter().find(|file| file.path == path);
-        let what = format!("the patches in {} are not laid", folder.display());
+        let what = format!("the patches in {} are not applied", folder.display());
         let at = self.beginning(file.map_or(0, |file| file.number));
         let help = match spec == Path::new("-") {
             true => "a spec from stdin has no folder beside it: name the spec as a file",

@@ -87,7 +87,7 @@ fn check(patch: &SpecPatch) -> Result<(), Diagnostic> {
         ),
         (None, None) => wrong(
             "it says what to change, but not how",
-            "write merge: {…} to lay something over it, or json: [{ op, path, value }]",
+            "write merge: {…} to merge something into it, or json: [{ op, path, value }]",
         ),
         (Some(_), Some(_)) => wrong("it has both merge and json", "write two patches"),
         _ => Ok(()),

@@ -182,7 +182,7 @@ fn machines_of_a_pool_keep_their_names() {
 fn a_volume_has_the_pointer_and_not_what_it_points_to() {
     let desk = rendered();
     let spec = SPEC.replace("platform: nocloud", "platform: vsphere")
-        + "delivery: { rung: pointer, pointer: { base: https://files.example.com/a } }\n";
+        + "delivery: { form: pointer, pointer: { base: https://files.example.com/a } }\n";
     fs::write(desk.path().join("cluster.yaml"), spec).unwrap();
     run(desk.path(), &["render"]);
     run(desk.path(), &["seed", "--node", "w1"]);

@@ -117,24 +117,24 @@ addons: { ociCloudController: { vcn: ocid1.vcn.oc1..a } }",
     ("network.cni.calico.ipv6Autodetection", DUAL_STACK),
     ("network.nodeMaskIpv6", DUAL_STACK),
     ("delivery.pointer", POINTED),
-    ("delivery.rung", HELD),
+    ("delivery.form", HELD),
     ("roles.control-plane.delivery.pointer", POINTED),
-    ("roles.control-plane.delivery.rung", HELD),
+    ("roles.control-plane.delivery.form", HELD),
     ("roles.worker.delivery.pointer", POINTED),
-    ("roles.worker.delivery.rung", HELD),
+    ("roles.worker.delivery.form", HELD),
     ("roles.etcd.delivery.pointer", POINTED),
-    ("roles.etcd.delivery.rung", HELD),
+    ("roles.etcd.delivery.form", HELD),
     ("nodes[].delivery.pointer", POINTED),
-    ("nodes[].delivery.rung", HELD),
+    ("nodes[].delivery.form", HELD),
     ("pools[].delivery.pointer", POINTED),
-    ("pools[].delivery.rung", HELD),
+    ("pools[].delivery.form", HELD),
 ];
 
 /// Documents may be pointers.
 const HELD: &str = "delivery: { pointer: { base: 'https://files.example.com' } }";
 
 /// Every document is a pointer, on a platform whose machines have an identity for buckets.
-const POINTED: &str = "platform: aws\ndelivery: { rung: pointer, pointer: { base: 'https://files.example.com' } }";
+const POINTED: &str = "platform: aws\ndelivery: { form: pointer, pointer: { base: 'https://files.example.com' } }";
 
 /// Settings that keys of an interface require: a platform without a network of its own, and no second machine with the
 /// same address. They are applied before [`AROUND`].

@@ -41,7 +41,7 @@ pub struct MachineFiles {
     /// Path of the delivered file.
     pub given: String,
     /// In which form that has the document.
-    pub rung: Option<String>,
+    pub form: Option<String>,
     /// The payload, if the document is a pointer.
     pub payload: Option<Payload>,
     /// `security.maxExposure`.

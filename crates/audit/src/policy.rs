@@ -259,7 +259,7 @@ fn too_open(holding: &Holding) -> Option<Finding> {
             exposure.of_reader()
         ),
         help: format!(
-            "it holds {}{more}; `delivery: {{ rung: pointer }}` keeps it from the platform, or raise `security.maxExposure`",
+            "it holds {}{more}; `delivery: {{ form: pointer }}` keeps it from the platform, or raise `security.maxExposure`",
             above[..above.len().min(FEW)].join(", ")
         ),
     })

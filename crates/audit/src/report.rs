@@ -44,7 +44,7 @@ pub struct Row {
     /// The delivered file.
     pub file: String,
     /// In which form.
-    pub rung: Option<String>,
+    pub form: Option<String>,
     /// The highest exposure of its secrets.
     pub exposure: Exposure,
     /// The highest allowed exposure, if the spec has one.
@@ -129,7 +129,7 @@ impl Row {
             platform: machine.platform,
             attribute: machine.attribute,
             file: machine.given,
-            rung: machine.rung,
+            form: machine.form,
             exposure,
             max_exposure: machine.max_exposure,
             opens,

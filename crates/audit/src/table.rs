@@ -137,7 +137,7 @@ fn advice(report: &Report) -> String {
     let rows = [
         (
             of(Exposure::Administers),
-            "delivery: { rung: pointer, pointer: { base: s3://…, sealed: true } } leaves a document that opens nothing by itself;\n    \
+            "delivery: { form: pointer, pointer: { base: s3://…, sealed: true } } leaves a document that opens nothing by itself;\n    \
              gs:// and azure:// as well, and without `sealed` where Ignition reads it",
         ),
         (

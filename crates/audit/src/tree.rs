@@ -71,7 +71,7 @@ pub struct ManifestFile {
     roles: Vec<Role>,
     platform: Option<String>,
     attribute: Option<String>,
-    rung: Option<String>,
+    form: Option<String>,
     max_exposure: Option<Exposure>,
     url: Option<String>,
     sealed: Option<bool>,
@@ -272,7 +272,7 @@ pub fn machines<'m>(files: impl IntoIterator<Item = &'m ManifestFile>) -> Vec<Ma
         if let Some(attribute) = &file.attribute {
             machine.attribute.clone_from(attribute);
             machine.given.clone_from(&file.path);
-            machine.rung.clone_from(&file.rung);
+            machine.form.clone_from(&file.form);
             machine.max_exposure = file.max_exposure;
         }
         if let Some(url) = &file.url {

@@ -43,7 +43,7 @@ pub struct Mirror {
 
 impl Mirror {
     /// Opens a directory; symlinks to it are resolved now. It must not contain or be inside one of the `closed` paths,
-    /// and must contain no bundle and no rendered tree. `is_bundle` judges the text of a YAML file.
+    /// and must contain no bundle and no rendered tree. `is_bundle` tests the text of a YAML file.
     pub fn open<'p>(
         path: &Path,
         closed: impl IntoIterator<Item = &'p Path>,

@@ -71,7 +71,7 @@ fn remove(root: &Path, path: &str) -> Result<(), Error> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("remove", &target)(error)),
         _ => {}
     }
-    // Directories that became empty go too; one that did not is not ours to judge.
+    // Directories that became empty go too; one that did not is not ours.
     for parent in parents(path) {
         if fs::remove_dir(root.join(parent)).is_err() {
             break;

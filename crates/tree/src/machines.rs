@@ -81,7 +81,7 @@ fn document<'m>(
     DocumentFormat::ALL.into_iter().find_map(|format| {
         let text = own(format.file_name())?;
         let file =
-            handed.filter(|file| file.encoding == Some(Encoding::Plain) || file.rung == Some(DeliveryForm::Pointer));
+            handed.filter(|file| file.encoding == Some(Encoding::Plain) || file.form == Some(DeliveryForm::Pointer));
         Some(Document {
             format,
             file: file.unwrap_or(text),

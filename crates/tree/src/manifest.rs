@@ -133,7 +133,7 @@ pub struct ManifestFile {
     pub attribute: Option<String>,
     /// The form of the delivered file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rung: Option<DeliveryForm>,
+    pub form: Option<DeliveryForm>,
     /// `security.maxExposure` of that node; only on the delivered file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_exposure: Option<Exposure>,

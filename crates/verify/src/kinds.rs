@@ -29,7 +29,7 @@ pub(super) struct Wrong {
 }
 
 /// The mistakes in a mapping of a kind; `minor` is that of the program that reads it.
-pub(super) fn judge(kind: &str, value: &Value, minor: Minor) -> Vec<Wrong> {
+pub(super) fn check(kind: &str, value: &Value, minor: Minor) -> Vec<Wrong> {
     let validation = Validator::new(&KINDS, minor).document(kind, &Node::from(value), Span::default());
     let wrong = |mistake| wrong(mistake, minor);
     validation.mistakes.into_iter().map(wrong).collect()
@@ -74,12 +74,12 @@ mod tests {
     use super::*;
 
     fn wrong(kind: &str, value: &Value) -> Vec<(&'static str, String)> {
-        let found = judge(kind, value, minor("1.34").unwrap_or_default());
+        let found = check(kind, value, minor("1.34").unwrap_or_default());
         found.into_iter().map(|wrong| (wrong.code, wrong.place)).collect()
     }
 
     #[test]
-    fn fields_and_values_are_judged_at_their_place() {
+    fn fields_and_values_are_checked_at_their_place() {
         let good = json!({"kind": "KubeletConfiguration", "maxPods": 110, "evictionHard": {"memory.available": "5%"}});
         assert_eq!(wrong("KubeletConfiguration", &good), []);
         let bad = json!({"maxPod": 110, "podPidsLimit": "12", "evictionHard": {"disk": "5%"}, "tlsCurvePreferences": [29],
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_within_documents_are_judged_too() {
+    fn documents_within_documents_are_checked_too() {
         let plugin = json!({"apiVersion": "pod-security.admission.config.k8s.io/v1", "kind": "PodSecurityConfiguration",
             "defaults": {"enforce": "some"}});
         let admission = json!({"plugins": [{"name": "PodSecurity", "configuration": plugin}]});

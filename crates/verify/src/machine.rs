@@ -113,7 +113,7 @@ pub struct Layer {
     /// The whole of it.
     pub config: Value,
     /// Each of its paths with the position in the document, in order.
-    pub laid: Vec<(String, String)>,
+    pub paths: Vec<(String, String)>,
 }
 
 /// A document of configuration.
@@ -272,11 +272,11 @@ mod tests {
     #[test]
     fn links_are_followed_and_circles_end() {
         let mut root = Root::default();
-        let mut lay = |path: &str, what| root.entries.insert(path.to_owned(), entry(what));
-        lay("/a/b", What::File(Arc::from(*b"text")));
-        lay("/c/d", What::Link("../a/./b".to_owned()));
-        lay("/e", What::Link("/e".to_owned()));
-        lay("/a-b", What::Directory);
+        let mut add = |path: &str, what| root.entries.insert(path.to_owned(), entry(what));
+        add("/a/b", What::File(Arc::from(*b"text")));
+        add("/c/d", What::Link("../a/./b".to_owned()));
+        add("/e", What::Link("/e".to_owned()));
+        add("/a-b", What::Directory);
         assert_eq!(root.text("/c/d"), Some("text"));
         assert!(root.find("/e").is_none());
         assert!(root.has("/a") && root.has("/a-b") && !root.has("/b"));

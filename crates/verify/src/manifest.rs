@@ -49,7 +49,7 @@ pub struct Described {
     /// The platform's attribute for it; only on the delivered file.
     pub attribute: Option<String>,
     /// `plain`, `inner`, `compressed`, `pointer`.
-    pub rung: Option<String>,
+    pub form: Option<String>,
     /// `plain`, `base64`, `gzip`, `gzip-base64`.
     pub encoding: Option<String>,
     /// Size of the file.

@@ -136,8 +136,8 @@ impl Provided {
 
     /// Whether any existing path has this prefix.
     pub(super) fn has_some(&self, machine: &Machine, start: &str) -> bool {
-        let laid = machine.root.entries.range(start.to_owned()..).next();
-        laid.is_some_and(|(path, _)| path.starts_with(start))
+        let found = machine.root.entries.range(start.to_owned()..).next();
+        found.is_some_and(|(path, _)| path.starts_with(start))
             || start.rsplit_once('/').is_some_and(|(directory, rest)| {
                 self.paths.iter().any(|provided| {
                     let below = provided.path.ends_with('/') && start.starts_with(&provided.path);

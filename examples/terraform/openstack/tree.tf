@@ -1,4 +1,4 @@
-# The output of firelay for `delivery: { beside: [terraform] }`. This file is the same in every module.
+# The output of firelay for `delivery: { extraOutputs: [terraform] }`. This file is the same in every module.
 
 variable "tree" {
   description = "The directory that firelay render wrote, relative to Terraform's working directory."

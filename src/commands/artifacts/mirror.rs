@@ -115,7 +115,7 @@ fn failure(synced: &Synced) -> Option<String> {
 fn tell_own(files: &[File]) {
     for file in files.iter().filter(|file| file.upstream.is_none()) {
         match &file.path {
-            Some(path) => streams::tell(format_args!("note: {path} is yours: lay it there yourself")),
+            Some(path) => streams::tell(format_args!("note: {path} is yours: copy it there yourself")),
             None => streams::tell(format_args!(
                 "note: machines fetch {} from where it is, not from the mirror",
                 file.url

@@ -32,7 +32,7 @@ pub(super) struct Written {
     platform: String,
     file: String,
     attribute: String,
-    rung: DeliveryForm,
+    form: DeliveryForm,
     bytes: u64,
     limit: Option<u64>,
     /// Where the payload of a pointer has to lie.
@@ -51,7 +51,7 @@ impl Written {
             platform: node.platform.name.clone(),
             file: format!("nodes/{}/{}", node.name, handover.file),
             attribute: handover.attribute,
-            rung: handover.rung,
+            form: handover.form,
             payload: artifact.payload.map(|payload| payload.url),
             bytes: handover.counted,
             limit: handover.limit,
@@ -106,7 +106,7 @@ fn table(nodes: &[Written]) -> String {
             node.file,
             node.bytes,
             node.attribute,
-            node.rung.name()
+            node.form.name()
         )
     };
     nodes.iter().map(line).collect()
@@ -122,11 +122,11 @@ fn counted(words: impl Iterator<Item = String>) -> String {
 
 fn summary(out: &Path, nodes: &[Written], written: &tree::Report) -> String {
     let platforms = counted(nodes.iter().map(|node| format!("for {}", node.platform)));
-    let rungs = counted(nodes.iter().map(|node| node.rung.name().to_owned()));
+    let forms = counted(nodes.iter().map(|node| node.form.name().to_owned()));
     let first = nodes.iter().map(|node| node.expires).min();
     let expires = first.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default();
     format!(
-        "wrote {} ({platforms}; {rungs}) to {}: {} files new or changed, {} unchanged, {} removed; certificates hold until {expires}",
+        "wrote {} ({platforms}; {forms}) to {}: {} files new or changed, {} unchanged, {} removed; certificates hold until {expires}",
         streams::counted(nodes.len(), "document"),
         out.display(),
         written.written.len(),

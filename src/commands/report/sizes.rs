@@ -109,7 +109,7 @@ fn groups(subject: &Subject) -> Vec<Vec<Given<'_>>> {
             continue;
         };
         let ignition = machine.format == Format::Ignition;
-        let kind = (ignition, &machine.platform, &file.attribute, file.rung, file.encoding);
+        let kind = (ignition, &machine.platform, &file.attribute, file.form, file.encoding);
         let key = (of_boot.get(machine.name.as_str()), kind);
         groups.entry(key).or_default().push((machine, file, *payload));
     }
@@ -124,7 +124,7 @@ impl Documents {
         let all = payload.unwrap_or(size.counted);
         Some(Self {
             names: Names::of(group.iter().map(|(machine, ..)| machine.name.as_str())),
-            form: size.rung.name(),
+            form: size.form.name(),
             scale: size.limit.filter(|_| payload.is_none()).unwrap_or(all).max(all).max(1),
             smallest: group.iter().map(|given| counted(&given)).min()?,
             counted: size.counted,

@@ -158,7 +158,7 @@ fn profile_files(plan: &Plan, node: &NodePlan) -> Vec<String> {
     ]
 }
 
-/// The context in which variants of the spec and of profiles are judged.
+/// The context in which variants of the spec and of profiles are evaluated.
 struct VariantContext<'a> {
     project: &'a Project,
     node: &'a NodePlan,

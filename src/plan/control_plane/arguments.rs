@@ -52,7 +52,7 @@ fn check_file(argument: &Argument, volumes: &[VolumePlan]) -> Option<Diagnostic>
         .chain(own)
         .any(|directory| host::within(path, directory));
     (names_file && path.starts_with('/') && !mounted).then(|| {
-        let help = "add its directory to extraVolumes, with hostPath and mountPath, and lay the file by `files`";
+        let help = "add its directory to extraVolumes, with hostPath and mountPath, and write the file by `files`";
         Diagnostic::error("FL0519", "a file that is not mounted into the pod")
             .at(argument.value.span)
             .label("the container does not see it")

@@ -215,7 +215,7 @@ fn check_free(path: &Spanned<String>, ntp: bool, points: &[(&str, &str)], site: 
     if let Some((point, phase)) = points.iter().find(|(point, _)| within(path, point)) {
         let finding = Diagnostic::error("FL0607", "a file that a mount hides").at(path.span);
         return Err(finding
-            .label(format!("files are laid before {point} is mounted"))
+            .label(format!("files are written before {point} is mounted"))
             .help(format!("write it by a command in commands.{phase}")));
     }
     if site.os.read_only.iter().any(|top| within(path, top)) {

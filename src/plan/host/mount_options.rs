@@ -17,7 +17,7 @@ pub(super) fn joined(options: &[Spanned<String>]) -> String {
 pub(super) fn check(option: &Spanned<String>, code: &'static str, report: &mut Report) {
     if SECRET_OPTIONS.iter().any(|secret| option.starts_with(secret)) {
         let finding = Diagnostic::error(code, "a password that everybody on the machine can read");
-        let help = "lay a file of mode 0600 under `files` and write credentials=/its/path";
+        let help = "write a file of mode 0600 under `files` and set credentials=/its/path";
         report.push(finding.at_hidden(option.span).label("in /etc/fstab").help(help));
     } else if !is_field(option) || option.contains(',') {
         let finding = Diagnostic::error(code, "not an option of mount(8)").at(option.span);

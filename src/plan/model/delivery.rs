@@ -12,7 +12,7 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeliveryPlan {
     /// The required form of the document; without it the first form that fits.
-    pub rung: Option<DeliveryForm>,
+    pub form: Option<DeliveryForm>,
     /// The possible location of its payload.
     pub pointer: Option<PointerPlan>,
     /// `security.maxExposure`.

@@ -25,7 +25,7 @@ pub use trust::*;
 use super::{ScopedPatch, images::Images, ports};
 use crate::{
     declaration::Updates,
-    spec::{Access, Beside},
+    spec::{Access, ExtraOutput},
 };
 
 /// How many of some machines.
@@ -71,7 +71,7 @@ pub struct Plan {
     pub security: SecurityPlan,
     /// Named nodes in the order of the spec, then pools.
     pub nodes: Vec<NodePlan>,
-    pub beside: BTreeSet<Beside>,
+    pub extra_outputs: BTreeSet<ExtraOutput>,
     /// The number of workers that may be unavailable at a time during a change.
     pub max_unavailable: Limit,
     /// Where machines that boot from the network find things; absent when none does.

@@ -16,7 +16,7 @@ const OF_ONE_CLUSTER: [&str; 8] = [
 ];
 
 impl Check<'_> {
-    /// It is laid below every spec, so it can say nothing of one cluster's own.
+    /// It is merged under every spec, so it can say nothing of one cluster's own.
     pub(in crate::profile) fn security(&mut self, security: &SecurityProfile) {
         let Some(spec) = security.spec.as_object() else {
             return self.wrong("spec", "not a part of a spec", "a mapping is needed", "");

@@ -7,7 +7,7 @@ use firelay_yaml::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Beside, Pxe};
+use super::{ExtraOutput, Pxe};
 use crate::secret::Secret;
 
 /// `delivery`.
@@ -16,11 +16,11 @@ use crate::secret::Secret;
 pub struct Delivery {
     /// The form that every document takes; if absent, the first of `plain`, `inner`, `compressed` and `pointer` in which a
     /// document fits its platform's limit.
-    pub rung: Option<Spanned<DeliveryForm>>,
+    pub form: Option<Spanned<DeliveryForm>>,
     /// Where a document that does not fit may lie; the machine is then given a small one that fetches it. None if absent.
     pub pointer: Option<Spanned<Pointer>>,
     /// Further files of the tree, for tools that take the documents in another form.
-    pub beside: Vec<Spanned<Beside>>,
+    pub extra_outputs: Vec<Spanned<ExtraOutput>>,
     /// Scripts and kernel arguments for machines that boot from the network, below `pxe/` of the tree. For those whose platform
     /// is `metal`.
     pub pxe: Option<Pxe>,
@@ -31,7 +31,7 @@ pub struct Delivery {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeDelivery {
     /// The form that the documents take; the nearest counts.
-    pub rung: Option<Spanned<DeliveryForm>>,
+    pub form: Option<Spanned<DeliveryForm>>,
     /// Where documents that do not fit may lie; the nearest counts whole.
     pub pointer: Option<Spanned<Pointer>>,
 }

@@ -43,7 +43,7 @@ pub struct Kubernetes {
     /// CoreDNS as kubeadm deploys it.
     #[serde(default)]
     pub dns: Dns,
-    /// kubeadm patches, laid on every control plane.
+    /// Patches for kubeadm, on every control plane.
     #[serde(default)]
     pub patches: Vec<KubeadmPatch>,
     /// kubeadm phases to leave out.

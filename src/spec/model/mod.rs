@@ -7,10 +7,10 @@
 mod access;
 mod addons;
 mod artifacts;
-mod beside;
 mod control_plane;
 mod delivery;
 mod etcd;
+mod extra_output;
 mod host;
 mod interface;
 mod kubernetes;
@@ -37,10 +37,10 @@ use crate::declaration::{self, Choice};
 pub use access::*;
 pub use addons::*;
 pub use artifacts::*;
-pub use beside::*;
 pub use control_plane::*;
 pub use delivery::*;
 pub use etcd::*;
+pub use extra_output::*;
 pub use host::*;
 pub use interface::*;
 pub use kubernetes::*;
@@ -64,7 +64,7 @@ host_settings!(level! {
         pub api_version: Spanned<String>,
         /// Always `Cluster`.
         pub kind: Spanned<String>,
-        /// Files that this one is laid over, the later over the earlier; paths are relative to this file. A file that is
+        /// Files on which this one is based. A later file overrides an earlier one; paths are relative to this file. A file that is
         /// included need not be a whole spec, and may include others.
         #[serde(default)]
         pub include: Vec<Spanned<String>>,

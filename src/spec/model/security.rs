@@ -10,7 +10,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Security {
-    /// A profile of settings that this spec is laid over: what is said here wins. `hardened` comes with firelay.
+    /// A profile of settings on which this spec is based. Values of the spec win. `hardened` comes with firelay.
     pub profile: Option<Spanned<String>>,
     /// Files of Kubernetes, its directories and etcd's data are closed to all but root once the node has joined; `false` if absent.
     pub restrict_files: Option<Spanned<bool>>,

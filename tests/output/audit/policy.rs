@@ -99,7 +99,7 @@ fn the_nearest_counts_and_pointers_help() {
 roles:
   worker: {{ security: {{ maxExposure: joins }} }}
   control-plane:
-    delivery: {{ rung: pointer, pointer: {{ base: '{base}', sealed: true }} }}"
+    delivery: {{ form: pointer, pointer: {{ base: '{base}', sealed: true }} }}"
         )
     };
     let (code, text) = desk.render(&pointer("s3://bucket/far"));

@@ -19,7 +19,7 @@ endpoint: { host: api.example.com }
 platform: metal
 os: flatcar
 delivery:
-  rung: pointer
+  form: pointer
   pointer: { base: https://files.example.com/a }
   pxe: { url: 'http://10.0.0.5:8080', matchbox: 'http://10.0.0.6:8080', systems: { flatcar: { arguments: [root=LABEL=ROOT] } } }
 nodes:

@@ -8,7 +8,7 @@ use super::support::{self, Files, examples};
 
 #[test]
 fn every_machine_of_the_examples_is_read_as_its_system_reads_it() {
-    let (mut rungs, mut formats) = (BTreeMap::new(), [0, 0]);
+    let (mut forms, mut formats) = (BTreeMap::new(), [0, 0]);
     for example in examples() {
         let out = support::rendered(&example.name);
         let tree = Tree::open(out).unwrap();
@@ -22,9 +22,9 @@ fn every_machine_of_the_examples_is_read_as_its_system_reads_it() {
                 .files
                 .iter()
                 .find(|file| file.described.path == machine.document);
-            let rung = handed.unwrap().described.rung.clone().unwrap();
-            let pointed = rung == "pointer";
-            *rungs.entry(rung).or_insert(0) += 1;
+            let form = handed.unwrap().described.form.clone().unwrap();
+            let pointed = form == "pointer";
+            *forms.entry(form).or_insert(0) += 1;
             formats[usize::from(machine.format == Format::Ignition)] += 1;
             let mut files: Files = machine
                 .root
@@ -48,9 +48,9 @@ fn every_machine_of_the_examples_is_read_as_its_system_reads_it() {
         }
     }
     assert_eq!(
-        rungs.into_keys().collect::<Vec<_>>(),
+        forms.into_keys().collect::<Vec<_>>(),
         ["compressed", "inner", "plain", "pointer"],
-        "the examples have every rung"
+        "the examples have every form"
     );
     assert!(formats.iter().all(|count| *count > 10), "{formats:?}");
 }

@@ -127,7 +127,7 @@ impl Tampered {
             .find(|file| file["node"] == node && file.get("attribute").is_some())
             .unwrap();
         let text = |key: &str| file[key].as_str().unwrap().to_owned();
-        (text("path"), text("rung"), text("encoding"))
+        (text("path"), text("form"), text("encoding"))
     }
 
     /// The readable document of a node.
@@ -164,14 +164,14 @@ impl Tampered {
 
     fn pack(&mut self, node: &str, text: String) {
         let path = self.readable(node);
-        let (handed, rung, encoding) = self.handed_over(node);
-        let body = match rung.as_str() {
+        let (handed, form, encoding) = self.handed_over(node);
+        let body = match form.as_str() {
             "inner" => format!(
                 "Content-Type: application/gzip\nMIME-Version: 1.0\nContent-Transfer-Encoding: base64\n\n{}\n",
                 STANDARD.encode(gzip(text.as_bytes()))
             ),
             "plain" | "compressed" => text.clone(),
-            rung => panic!("{rung} cannot be packed again"),
+            form => panic!("{form} cannot be packed again"),
         };
         let bytes = if encoding.starts_with("gzip") {
             gzip(body.as_bytes())

@@ -29,7 +29,7 @@ network: {{ cni: flannel }}
 os: debian-13
 platform: nocloud
 delivery:
-  rung: pointer
+  form: pointer
   pointer:
     base: {base}
     {pointer}

@@ -97,13 +97,13 @@ fn no_file_of_patches_is_passed_over_in_silence() {
     assert_eq!((beside.code, beside.stderr.as_str()), (0, ""));
     let further = desk.run(&["check", "cluster.yaml", "prod/over.yaml"]);
     assert!(
-        further.code == 0 && further.stderr.contains("the patches in prod/patches are not laid"),
+        further.code == 0 && further.stderr.contains("the patches in prod/patches are not applied"),
         "{further:?}"
     );
     let spec = desk.read("cluster.yaml");
     let stdin = desk.pipe(&["check", "-"], spec.as_bytes());
     assert!(
-        stdin.code == 0 && stdin.stderr.contains("the patches in patches are not laid"),
+        stdin.code == 0 && stdin.stderr.contains("the patches in patches are not applied"),
         "{stdin:?}"
     );
     let both = desk.pipe(&["check", "cluster.yaml", "-"], b"join: { waitTimeout: 48m }\n");

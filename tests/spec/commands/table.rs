@@ -220,7 +220,7 @@ pub const PAGES: &[Page] = &[
             (
                 "$ firelay render",
                 Console(
-                    "echo 'delivery: { rung: pointer, pointer: { base: \"https://files.example.com/firelay\" } }' >>cluster.yaml",
+                    "echo 'delivery: { form: pointer, pointer: { base: \"https://files.example.com/firelay\" } }' >>cluster.yaml",
                 ),
             ),
             ("$ firelay publish", Console("")),
@@ -476,7 +476,7 @@ pub const PAGES: &[Page] = &[
         &[
             (
                 "firelay render --new-secrets",
-                Run("echo 'delivery: { beside: [terraform] }' >>cluster.yaml"),
+                Run("echo 'delivery: { extraOutputs: [terraform] }' >>cluster.yaml"),
             ),
             ("out/terraform/nodes.auto.tfvars.json", Text),
             ("firelay render --founded", RUN),
@@ -582,7 +582,7 @@ pub const PAGES: &[Page] = &[
         &[
             (
                 "firelay render --new-secrets && terraform",
-                Run("echo 'delivery: { beside: [terraform] }' >>cluster.yaml"),
+                Run("echo 'delivery: { extraOutputs: [terraform] }' >>cluster.yaml"),
             ),
             ("terraform apply -target", Read),
             ("terraform output -raw", Elsewhere),

@@ -58,7 +58,7 @@ fn line(node: &NodePlan, artifact: &Artifact) -> (String, String) {
     let form = serde_json::to_value(handover.encoding).unwrap();
     let (form, inner) = (
         form.as_str().unwrap(),
-        if handover.rung == DeliveryForm::Inner {
+        if handover.form == DeliveryForm::Inner {
             "inner"
         } else {
             "whole"

@@ -73,7 +73,7 @@ fn up_to_the_limit_a_document_is_taken_in_the_first_form() {
             let files = of(&node, wanted, false);
             let handover = package(&node, &files).unwrap().handover;
             assert_eq!(handover.encoding, user_data(&node).encodings[0], "{}", told(&node));
-            assert_ne!(handover.rung, DeliveryForm::Inner, "{}", told(&node));
+            assert_ne!(handover.form, DeliveryForm::Inner, "{}", told(&node));
             assert_eq!(handover.limit, Some(limit), "{}", told(&node));
             // gzip that leaves no room for another bundle is searched for more slowly, and becomes smaller.
             let is_exact = handover.encoding.is_gzip() || handover.counted + 4 > wanted;
@@ -127,7 +127,7 @@ fn without_a_limit_any_document_goes_as_it_is() {
     for node in free {
         let handover = package(&node, &files(noise(300_000))).unwrap().handover;
         assert_eq!(
-            (handover.encoding, handover.rung),
+            (handover.encoding, handover.form),
             (Encoding::Plain, DeliveryForm::Plain),
             "{}",
             told(&node)

@@ -146,7 +146,7 @@ fn butane_of_fedora_coreos_with_users_too() {
         "--set",
         users,
         "--set",
-        "delivery.beside=[butane]",
+        "delivery.extraOutputs=[butane]",
     ]);
     assert_eq!(ran.code, 0, "{ran:?}");
     let nodes: Vec<_> = fs::read_dir(desk.at("out/nodes"))
@@ -168,7 +168,7 @@ fn butane_of_fedora_coreos_with_users_too() {
 #[test]
 fn a_form_that_no_machine_has_is_told() {
     let desk = Desk::of("ha-flatcar");
-    let ran = desk.run(&["check", "--set", "delivery.beside=[parts, butane]"]);
+    let ran = desk.run(&["check", "--set", "delivery.extraOutputs=[parts, butane]"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(
         ran.stderr.contains("FL0511") && ran.stderr.contains("no machine has a system that reads cloud-init"),

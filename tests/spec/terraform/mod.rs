@@ -17,7 +17,7 @@ use desk::Desk;
 const ALL: &[&str] = &[
     "render",
     "--set",
-    "delivery.beside=[terraform, terraformSecrets, parts, butane]",
+    "delivery.extraOutputs=[terraform, terraformSecrets, parts, butane]",
 ];
 
 /// A directory with that tree.

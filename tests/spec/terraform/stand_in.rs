@@ -46,7 +46,13 @@ impl StandIn {
 
     fn render(&self, changes: &[&str]) {
         let platform = format!("platform={}", self.platform);
-        let mut arguments = vec!["render", "--set", &platform, "--set", "delivery.beside=[terraform]"];
+        let mut arguments = vec![
+            "render",
+            "--set",
+            &platform,
+            "--set",
+            "delivery.extraOutputs=[terraform]",
+        ];
         // The Ignition documents of this cluster are too large for EC2.
         let smaller: &[&str] = match self.name.as_str() {
             "aws" => &["nodes[gpu1].os=ubuntu-24.04", "pools[burst].os=ubuntu-24.04"],

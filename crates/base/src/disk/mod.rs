@@ -282,16 +282,16 @@ mod tests {
     fn what_a_killed_run_left_goes_at_the_next_write() {
         let directory = tempfile::tempdir().unwrap();
         let old = SystemTime::now() - STALE * 2;
-        let lay = |name: &str, modified: SystemTime| {
+        let leave = |name: &str, modified: SystemTime| {
             let file = File::create(directory.path().join(name)).unwrap();
             file.set_modified(modified).unwrap();
         };
         let stay = [".firelay-new-fresh1", ".firelay-new-abc-ef", "firelay-new-abcdef"];
-        stay.iter().skip(1).for_each(|name| lay(name, old));
-        lay(stay[0], SystemTime::now());
+        stay.iter().skip(1).for_each(|name| leave(name, old));
+        leave(stay[0], SystemTime::now());
         let file = directory.path().join("file");
         for write in [create, replace] {
-            lay(".firelay-new-aB3dEf", old);
+            leave(".firelay-new-aB3dEf", old);
             write(&file, b"text", Access::Owner).unwrap();
             assert!(!directory.path().join(".firelay-new-aB3dEf").exists());
             assert!(stay.iter().all(|name| directory.path().join(name).exists()));

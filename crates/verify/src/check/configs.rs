@@ -21,18 +21,18 @@ pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     let minor = minor(&known.tree.manifest.kubernetes_version).unwrap_or_default();
     let found = machine.configs.iter().flat_map(|config| {
         let document = machine.document_of(&config.path);
-        let wrong = judge(config, minor).into_iter();
+        let wrong = check_config(config, minor).into_iter();
         wrong.map(|wrong| finding(document, &config.path, wrong))
     });
     found.collect()
 }
 
-fn judge(config: &Config, minor: Minor) -> Vec<Wrong> {
+fn check_config(config: &Config, minor: Minor) -> Vec<Wrong> {
     let text = |key: &str| config.value.get(key).and_then(Value::as_str).unwrap_or_default();
     let (kind, version) = (text("kind"), text("apiVersion"));
     let name = config.path.rsplit('/').next().unwrap_or_default();
     if KINDS.has_document(kind, version) {
-        kinds::judge(kind, &config.value, minor)
+        kinds::check(kind, &config.value, minor)
     } else if KINDS.has_group(version) {
         vec![Wrong {
             code: UNKNOWN,
@@ -41,7 +41,7 @@ fn judge(config: &Config, minor: Minor) -> Vec<Wrong> {
             help: None,
         }]
     } else if name.starts_with(KUBELET_PATCH) && !name.contains("+json") {
-        kinds::judge("KubeletConfiguration", &config.value, minor)
+        kinds::check("KubeletConfiguration", &config.value, minor)
     } else {
         Vec::new()
     }

@@ -54,7 +54,7 @@ fn one(layer: &Layer) -> Vec<Finding> {
         return vec![finding("ignition.version", message).help(format!("one of {}", VERSIONS.join(", ")))];
     }
     let minor = minor(version).unwrap_or_default();
-    let wrong = kinds::judge("Ignition", &layer.config, minor).into_iter();
+    let wrong = kinds::check("Ignition", &layer.config, minor).into_iter();
     let mut findings: Vec<_> = wrong.map(|wrong| finding(&wrong.place, wrong.message)).collect();
     findings.extend(nodes(layer, minor));
     findings.extend(units(layer));

@@ -1,4 +1,4 @@
-//! JSON Schema draft-04, as far as cloud-init's schema uses it. `format` is not judged.
+//! JSON Schema draft-04, as far as cloud-init's schema uses it. `format` is not checked.
 
 use std::{
     collections::HashMap,
@@ -24,7 +24,7 @@ pub(super) fn refusals(schema: &Value, value: &Value) -> Vec<Refusal> {
         root: schema,
         refusals: Vec::new(),
     };
-    reader.judge(schema, value, Place::Root);
+    reader.validate(schema, value, Place::Root);
     reader.refusals
 }
 
@@ -66,16 +66,16 @@ impl<'s> Reader<'s> {
             root,
             refusals: Vec::new(),
         };
-        reader.judge(schema, value, Place::Root);
+        reader.validate(schema, value, Place::Root);
         reader.refusals.is_empty()
     }
 
-    fn judge(&mut self, schema: &'s Value, value: &Value, place: Place<'_>) {
+    fn validate(&mut self, schema: &'s Value, value: &Value, place: Place<'_>) {
         if !schema.is_object() {
             return;
         }
         if let Some(name) = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/$defs/")) {
-            return self.judge(&self.root["$defs"][name], value, place);
+            return self.validate(&self.root["$defs"][name], value, place);
         }
         let types = || words(&schema["type"]);
         if types().next().is_some() && !types().any(|name| is_of(name, value)) {
@@ -104,7 +104,7 @@ impl<'s> Reader<'s> {
 
     fn combined(&mut self, schema: &'s Value, value: &Value, place: Place<'_>) {
         for part in list(&schema["allOf"]) {
-            self.judge(part, value, place);
+            self.validate(part, value, place);
         }
         let taken = |of: &'s Value| list(of).iter().filter(|part| self.takes(part, value)).count();
         let (any, one) = (taken(&schema["anyOf"]), taken(&schema["oneOf"]));
@@ -134,8 +134,8 @@ impl<'s> Reader<'s> {
                 .collect();
             match (&schema["additionalProperties"], schemas.is_empty()) {
                 (Value::Bool(false), true) => self.refuse(place, "there is no such key"),
-                (more, true) => self.judge(more, value, place),
-                _ => schemas.iter().for_each(|schema| self.judge(schema, value, place)),
+                (more, true) => self.validate(more, value, place),
+                _ => schemas.iter().for_each(|schema| self.validate(schema, value, place)),
             }
         }
     }
@@ -151,10 +151,10 @@ impl<'s> Reader<'s> {
         for (at, item) in items.iter().enumerate() {
             let place = Place::Item(&place, at);
             match &schema["items"] {
-                Value::Array(each) if at < each.len() => self.judge(&each[at], item, place),
+                Value::Array(each) if at < each.len() => self.validate(&each[at], item, place),
                 Value::Array(_) if schema["additionalItems"] == false => self.refuse(place, "there is no such item"),
-                Value::Array(_) => self.judge(&schema["additionalItems"], item, place),
-                all => self.judge(all, item, place),
+                Value::Array(_) => self.validate(&schema["additionalItems"], item, place),
+                all => self.validate(all, item, place),
             }
         }
     }

@@ -154,7 +154,7 @@ pub const CHECKS: &[Check] = &[
         of: Of::Tree(machines::check),
     },
     Check {
-        proves: "every document can be unpacked, on whatever rung it is, and its payload is the one that it names",
+        proves: "every document can be unpacked, in whatever form it is, and its payload is the one that it names",
         codes: &["FL1003", "FL1004", "FL1006"],
         causes: &[Cause::Files, Cause::Manifests, Cause::Patches],
         of: Of::Machine(files::read),

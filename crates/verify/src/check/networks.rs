@@ -187,10 +187,10 @@ fn node_addresses(machine: &Machine, own: &[IpAddr]) -> Vec<Finding> {
 /// Without a network plugin no node becomes Ready. The user may install one in another way.
 fn without_plugin(known: &Known<'_>) -> Option<Finding> {
     let (founder, config) = kubeadm::of_cluster(known.tree, "InitConfiguration")?;
-    let laid = |machine: &Machine| machine.root.below(CNI).next().is_some();
+    let has_cni = |machine: &Machine| machine.root.below(CNI).next().is_some();
     let has = objects::mention(known.tree, "/etc/cni")
         || artifacts::fetches_manifests(known.tree)
-        || known.tree.machines.iter().any(laid);
+        || known.tree.machines.iter().any(has_cni);
     (!has).then(|| {
         let message = "no manifest and no document brings a network plugin, and without one no node becomes Ready";
         Finding::warning("FL1061", founder.document_of(&config.path), message)

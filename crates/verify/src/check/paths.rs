@@ -20,7 +20,7 @@ pub(super) fn check(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
             let document = machine.layer(entry).map_or(&machine.document, |layer| &layer.document);
             Finding::error(code, document, message)
                 .at(path)
-                .help("lay it somewhere else")
+                .help("write it somewhere else")
         }));
     }
     findings.extend(carried(machine));
@@ -42,7 +42,7 @@ fn twice(machine: &Machine) -> Vec<Finding> {
     let mut findings = Vec::new();
     for layer in &machine.layers {
         let mut seen = BTreeSet::new();
-        for (path, place) in layer.laid.iter().filter(|(path, _)| !is_directory(path)) {
+        for (path, place) in layer.paths.iter().filter(|(path, _)| !is_directory(path)) {
             if !seen.insert(path) {
                 let message = format!("it is written twice, the second time by {place}");
                 let finding = Finding::error("FL1012", &layer.document, message).at(path);
@@ -103,7 +103,7 @@ fn carried(machine: &Machine) -> Vec<Finding> {
         .map(|(path, (code, message))| {
             Finding::error(code, document, message)
                 .at(path)
-                .help("lay it somewhere else")
+                .help("write it somewhere else")
         })
         .collect()
 }

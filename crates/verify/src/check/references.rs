@@ -62,7 +62,7 @@ pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
                     reference.line, reference.path
                 );
                 let finding = machine.error("FL1022", path, message);
-                findings.push(finding.help("lay the file, or let a step make it"));
+                findings.push(finding.help("write the file, or let a step make it"));
             }
         }
     }

@@ -46,7 +46,7 @@ json.dump([validator.is_valid(value) for value in given['values']], sys.stdout)
 ";
 
     /// Whether python3-jsonschema accepts each value.
-    fn judge(values: &[Value]) -> Vec<bool> {
+    fn validate(values: &[Value]) -> Vec<bool> {
         let mut python = Command::new("/usr/bin/python3")
             .args(["-c", JUDGE])
             .stdin(Stdio::piped())
@@ -83,7 +83,7 @@ json.dump([validator.is_valid(value) for value in given['values']], sys.stdout)
         });
         let (mut taken, mut refused) = (0, 0);
         let values = damaged(&whole);
-        for (value, accepted) in values.iter().zip(judge(&values)) {
+        for (value, accepted) in values.iter().zip(validate(&values)) {
             let own = refusals(&SCHEMA, value).is_empty();
             assert_eq!(own, accepted, "{value}");
             *if own { &mut taken } else { &mut refused } += 1;

@@ -83,9 +83,9 @@ impl<'a> Sequence<'a> {
                 continue;
             };
             told.extend(path.iter().map(|unit| (*unit).to_owned()));
-            let laid = path.iter().find(|unit| self.machine.root.has(&path_of(unit)));
+            let found = path.iter().find(|unit| self.machine.root.has(&path_of(unit)));
             let message = format!("units come after each other: {}", path.join(" before "));
-            findings.push(self.finding(laid.unwrap_or(&unit.as_str()), message, own));
+            findings.push(self.finding(found.unwrap_or(&unit.as_str()), message, own));
         }
         findings
     }

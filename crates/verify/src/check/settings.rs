@@ -55,7 +55,7 @@ impl At<'_> {
         let is_path = path.starts_with('/') && PROVIDED.path_keys.iter().any(|known| known == key);
         (is_path && !PROVIDED.has(self.machine, path)).then(|| {
             let finding = self.finding(format!("{key} names {path}, which nothing puts there"));
-            finding.help("lay the file, for example under `files`")
+            finding.help("write the file, for example under `files`")
         })
     }
 

@@ -84,7 +84,7 @@ impl Unit<'_> {
         findings.extend(self.relative(key, program));
         if program.starts_with('/') && !PROVIDED.has(self.machine, program) {
             let message = format!("{key} starts {program}, which nothing puts there");
-            let help = "lay the program, let the step artifacts fetch it, or name the one that the image has";
+            let help = "write the program, let the step artifacts fetch it, or name the one that the image has";
             findings.push(self.finding("FL1016", message).help(help));
         }
         if let Some(message) = not_executable(self.machine, program) {
@@ -124,7 +124,7 @@ impl Unit<'_> {
         (is_path(value) && !PROVIDED.has(self.machine, value)).then(|| {
             let message = format!("{key}={value}: nothing puts the file there, and the unit fails without it");
             self.finding("FL1018", message)
-                .help("lay it, or write a hyphen before the path")
+                .help("write the file, or a hyphen before the path")
         })
     }
 

@@ -14,7 +14,7 @@ use super::{
 
 /// All such waits of a tree.
 pub(super) fn check(graph: &Graph<'_>, run: &Run) -> Vec<Finding> {
-    let judged = graph.waits().filter_map(|(place, wait, need)| {
+    let findings = graph.waits().filter_map(|(place, wait, need)| {
         let limit = wait.limit?;
         let waited = run.waits.get(&place)?;
         let foreign = |by: &&At| by.machine != place.machine;
@@ -29,7 +29,7 @@ pub(super) fn check(graph: &Graph<'_>, run: &Run) -> Vec<Finding> {
         }
         finding(graph, place, wait, limit, expected, longest)
     });
-    judged.collect()
+    findings.collect()
 }
 
 /// A deadline of another machine; it must be shorter than the wait, or may be equal.

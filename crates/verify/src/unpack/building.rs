@@ -20,7 +20,7 @@ pub(super) struct Building<'a> {
 }
 
 /// One entry of a document.
-pub(super) struct Laid<'a> {
+pub(super) struct NewEntry<'a> {
     pub(super) path: &'a str,
     pub(super) what: What,
     pub(super) mode: u32,
@@ -77,33 +77,33 @@ impl<'a> Building<'a> {
             title,
             format,
             config,
-            laid: Vec::new(),
+            paths: Vec::new(),
         });
     }
 
     /// Adds an entry; it replaces an earlier document's entry at the same path, as on a machine.
-    pub(super) fn lay(&mut self, laid: Laid<'_>) {
+    pub(super) fn add(&mut self, new: NewEntry<'_>) {
         let number = self.machine.layers.len().saturating_sub(1);
-        if let Some(layer) = self.machine.layers.last_mut().filter(|_| !laid.append) {
-            layer.laid.push((laid.path.to_owned(), laid.place.to_owned()));
+        if let Some(layer) = self.machine.layers.last_mut().filter(|_| !new.append) {
+            layer.paths.push((new.path.to_owned(), new.place.to_owned()));
         }
-        let mut what = laid.what;
-        if let (true, What::File(more), Some(before)) = (laid.append, &what, self.machine.root.bytes(laid.path)) {
+        let mut what = new.what;
+        if let (true, What::File(more), Some(before)) = (new.append, &what, self.machine.root.bytes(new.path)) {
             what = What::File(Arc::from([before.as_ref(), more.as_ref()].concat()));
         }
         let entry = Entry {
             what,
-            mode: laid.mode,
-            owner: laid.owner.to_owned(),
+            mode: new.mode,
+            owner: new.owner.to_owned(),
             layer: number,
-            place: laid.place.to_owned(),
+            place: new.place.to_owned(),
         };
-        self.machine.root.entries.insert(laid.path.to_owned(), entry);
+        self.machine.root.entries.insert(new.path.to_owned(), entry);
     }
 
     /// Makes a directory.
     pub(super) fn directory(&mut self, path: &str, mode: u32, owner: &str, place: &str) {
-        self.lay(Laid {
+        self.add(NewEntry {
             path,
             what: What::Directory,
             mode,

@@ -7,7 +7,7 @@ use memchr::memchr_iter;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Building, Laid, encoding};
+use super::{Building, NewEntry, encoding};
 use crate::What;
 
 /// Keys with files or units, as cloud-init reads them.
@@ -41,7 +41,7 @@ const MODE: u32 = 0o644;
 const OWNER: &str = "root:root";
 
 /// Adds the entries of a document.
-pub(super) fn lay(building: &mut Building<'_>, document: &str, config: &Value) {
+pub(super) fn unpack(building: &mut Building<'_>, document: &str, config: &Value) {
     // serde's message repeats the value, which may be secret; the schema check reports its place.
     let Ok(read) = CloudConfig::deserialize(config) else {
         return building.fault("FL1003", document, "", "a value of another kind than cloud-init takes");
@@ -74,7 +74,7 @@ fn write(building: &mut Building<'_>, document: &str, place: &str, file: &WriteF
     let Some(mode) = permissions(file.permissions.as_ref()) else {
         return building.fault("FL1003", document, place, "permissions that are no octal number");
     };
-    building.lay(Laid {
+    building.add(NewEntry {
         path: &file.path,
         what: What::File(building.pool.share(&bytes)),
         mode,
@@ -126,7 +126,7 @@ fn run(building: &mut Building<'_>, document: &str, place: &str, command: &Value
         ["mkdir", rest @ ..] => rest
             .iter()
             .for_each(|path| building.directory(path, 0o755, OWNER, place)),
-        ["ln", target, path] => building.lay(Laid {
+        ["ln", target, path] => building.add(NewEntry {
             path,
             what: What::Link((*target).to_owned()),
             mode: 0o777,

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{Config, Finding, Machine, provided::PROVIDED};
 
-/// Objects for the API server, which judges them itself; here they only have to be YAML.
+/// Objects for the API server, which checks them itself; here they only have to be YAML.
 const MANIFESTS: &str = "/etc/firelay/addons/";
 
 /// Configuration in TOML of containerd and CRI-O, with that of their registries: folders, and endings of names.

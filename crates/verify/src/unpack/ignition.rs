@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha512};
 
-use super::{Building, Laid, encoding};
+use super::{Building, NewEntry, encoding};
 use crate::{What, digest::sha256_hex};
 
 /// Ignition's directory for units.
@@ -156,7 +156,7 @@ impl Resource {
 }
 
 /// Adds the entries of a document.
-pub(super) fn lay(building: &mut Building<'_>, document: &str, config: &Value) {
+pub(super) fn unpack(building: &mut Building<'_>, document: &str, config: &Value) {
     let read: Config = match serde_json::from_value(config.clone()) {
         Ok(read) => read,
         // serde's message repeats the value, which may be secret.
@@ -189,7 +189,7 @@ fn storage(building: &mut Building<'_>, document: &str, storage: &Storage) {
     for (number, node) in storage.files.iter().enumerate() {
         let place = format!("storage.files[{number}]");
         match node.bytes() {
-            Ok(bytes) => building.lay(Laid {
+            Ok(bytes) => building.add(NewEntry {
                 path: &node.path,
                 what: What::File(building.pool.share(&bytes)),
                 mode: node.mode.unwrap_or(0o644),
@@ -201,7 +201,7 @@ fn storage(building: &mut Building<'_>, document: &str, storage: &Storage) {
         }
     }
     for (number, node) in storage.links.iter().enumerate() {
-        building.lay(Laid {
+        building.add(NewEntry {
             path: &node.path,
             what: What::Link(node.target.clone().unwrap_or_default()),
             mode: 0o777,
@@ -233,9 +233,9 @@ impl Node {
 }
 
 fn unit(building: &mut Building<'_>, place: &str, unit: &Unit) {
-    let mut lay = |path: String, text: &str, place: &str| {
+    let mut add = |path: String, text: &str, place: &str| {
         let what = What::File(building.pool.share(text.as_bytes()));
-        building.lay(Laid {
+        building.add(NewEntry {
             path: &path,
             what,
             mode: 0o644,
@@ -245,11 +245,11 @@ fn unit(building: &mut Building<'_>, place: &str, unit: &Unit) {
         });
     };
     if let Some(contents) = &unit.contents {
-        lay(format!("{UNITS}/{}", unit.name), contents, place);
+        add(format!("{UNITS}/{}", unit.name), contents, place);
     }
     for (number, dropin) in unit.dropins.iter().enumerate() {
         let path = format!("{UNITS}/{}.d/{}", unit.name, dropin.name);
-        lay(
+        add(
             path,
             dropin.contents.as_deref().unwrap_or_default(),
             &format!("{place}.dropins[{number}]"),

@@ -12,7 +12,7 @@ mod pool;
 use serde_json::Value;
 
 use self::{
-    building::{Building, Laid},
+    building::{Building, NewEntry},
     ignition::Resource,
     payload::{POINTER, Pointer},
 };
@@ -104,7 +104,7 @@ fn cloud_init(building: &mut Building<'_>, path: &str, title: &'static str, byte
             building.machine.innermost = Some(building.pool.share(bytes));
             let number = building.machine.layers.len();
             building.begin(path, title, Some(Format::CloudInit), Value::Null);
-            cloud_config::lay(building, path, &config);
+            cloud_config::unpack(building, path, &config);
             building.machine.layers[number].config = config;
             if building.machine.root.has(POINTER) {
                 follow(building, path);
@@ -125,7 +125,7 @@ fn ignition(building: &mut Building<'_>, path: &str, title: &'static str, bytes:
         Some(elsewhere) => fetch(building, path, &elsewhere, depth),
         None => {
             building.machine.innermost = Some(building.pool.share(bytes));
-            ignition::lay(building, path, &config);
+            ignition::unpack(building, path, &config);
         }
     }
 }
@@ -228,7 +228,7 @@ fn follow(building: &mut Building<'_>, path: &str) {
     match pointer.unpacked(&bytes) {
         Ok(json) => {
             building.begin(&payload, "payload", None, Value::Null);
-            if let Err(why) = payload::lay(building, &pointer, &json) {
+            if let Err(why) = payload::unpack(building, &pointer, &json) {
                 building.fault("FL1004", &payload, "", &why);
             }
         }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Building, Laid, age, encoding, not_json};
+use super::{Building, NewEntry, age, encoding, not_json};
 use crate::What;
 
 /// The file that describes the payload.
@@ -52,13 +52,13 @@ fn identity(hex: &str) -> Option<[u8; 32]> {
 }
 
 /// Adds the entries of a payload.
-pub(super) fn lay(building: &mut Building<'_>, pointer: &Pointer, json: &[u8]) -> Result<(), String> {
+pub(super) fn unpack(building: &mut Building<'_>, pointer: &Pointer, json: &[u8]) -> Result<(), String> {
     let payload: Payload = serde_json::from_slice(json).map_err(|error| not_json("a payload", &error))?;
     for (number, (path, mode)) in payload.directories.iter().enumerate() {
         building.directory(path, *mode, "root:root", &format!("directories[{number}]"));
     }
     for (number, (path, mode, content)) in payload.files.iter().enumerate() {
-        building.lay(Laid {
+        building.add(NewEntry {
             path,
             what: What::File(building.pool.share(content.as_bytes())),
             mode: *mode,
@@ -68,7 +68,7 @@ pub(super) fn lay(building: &mut Building<'_>, pointer: &Pointer, json: &[u8]) -
         });
     }
     for (number, (path, target)) in payload.links.iter().enumerate() {
-        building.lay(Laid {
+        building.add(NewEntry {
             path,
             what: What::Link(target.clone()),
             mode: 0o777,

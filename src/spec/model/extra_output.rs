@@ -1,4 +1,4 @@
-//! `delivery.beside`: files in addition to the documents.
+//! `delivery.extraOutputs`: files in addition to the documents.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 /// A form in which other tools take documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Beside {
+pub enum ExtraOutput {
     /// `terraform/nodes.auto.tfvars.json`: what a Terraform module has to know of every machine, without a secret.
     Terraform,
     /// `terraform/secrets.auto.tfvars.json`: the documents themselves as a variable, where the tree does not go along.

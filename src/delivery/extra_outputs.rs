@@ -8,22 +8,26 @@ use crate::{
     node::NodeFiles,
     plan::NodePlan,
     profile::DocumentFormat,
-    spec::Beside,
+    spec::ExtraOutput,
 };
 
 /// Directory of the parts, within the node's.
 const PARTS: &str = "parts";
 
 /// The requested forms that this node's document has.
-pub fn beside(asked: &BTreeSet<Beside>, node: &NodePlan, files: &NodeFiles) -> Result<Vec<ArtifactFile>, Error> {
+pub fn extra_outputs(
+    asked: &BTreeSet<ExtraOutput>,
+    node: &NodePlan,
+    files: &NodeFiles,
+) -> Result<Vec<ArtifactFile>, Error> {
     let failed = Error::of_document(node);
     match node.os.document {
-        DocumentFormat::CloudInit if asked.contains(&Beside::Parts) => {
+        DocumentFormat::CloudInit if asked.contains(&ExtraOutput::Parts) => {
             let parts = parts(files).map_err(failed)?;
             let file = |(name, content)| ArtifactFile::text(format!("{PARTS}/{name}"), content);
             Ok(parts.map(file).into())
         }
-        DocumentFormat::Ignition if asked.contains(&Beside::Butane) => {
+        DocumentFormat::Ignition if asked.contains(&ExtraOutput::Butane) => {
             let butane = butane(&node.os, files).map_err(failed)?;
             Ok(vec![ArtifactFile::text("config.bu", butane)])
         }
