@@ -198,7 +198,7 @@ fn context(plan: &Plan, node: &NodePlan, founder: bool) -> Value {
         "crds": defines_kinds(plan),
         // With a network plugin in the documents, nodes become Ready.
         "network": brings_network(plan),
-        "kernel_packages": !node.os.kernel_packages.is_empty(),
+        "kernel_packages": node.installs_modules(),
         "enforcing": enforcing,
         "permissive": node.os.selinux == Selinux::Permissive && !enforcing,
         "etcd": node.roles.etcd,
@@ -222,6 +222,8 @@ fn context(plan: &Plan, node: &NodePlan, founder: bool) -> Value {
         .any(|artifact| artifact.digest.len() == 128)
         .into();
     context["programs"] = programs(plan, node).into();
+    // An image may enforce SELinux until the chain ends that.
+    context["selinux"] = (node.os.selinux != Selinux::Absent).into();
     context["kubernetes"] = node.roles.kubernetes().into();
     // Label of pods that no drain evicts, or nothing.
     context["undrained"] = plan.updates().map_or("", |(_, updates)| &updates.undrained).into();
@@ -298,6 +300,7 @@ fn holds(condition: Condition, plan: &Plan, node: &NodePlan, founder: bool) -> b
         Condition::Disks => !host.disks.is_empty(),
         Condition::TrustedCas => !host.trusted_cas.is_empty(),
         Condition::CommandsFirst => !host.first.is_empty(),
+        Condition::KernelPackages => node.installs_modules(),
         Condition::Packages => !host.packages.is_empty(),
         Condition::Mounts => !host.mounts.is_empty(),
         Condition::MetadataFirewall => !plan.kept_from_pods(node).is_empty(),

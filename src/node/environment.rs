@@ -53,7 +53,7 @@ pub(super) fn render(plan: &Plan, node: &NodePlan, validity: Validity) -> Result
         ("NOT_AFTER", validity.not_after.unix_timestamp().to_string()),
         ("SWAP", if node.host.swap { "keep" } else { "" }.to_owned()),
     ];
-    if !node.os.kernel_packages.is_empty() {
+    if node.installs_modules() {
         variables.push(("KERNEL_PACKAGES", node.os.kernel_packages.join(" ")));
     }
     if !node.admin_labels.is_empty() {

@@ -41,6 +41,7 @@ pub(super) enum Condition {
     Disks,
     TrustedCas,
     CommandsFirst,
+    KernelPackages,
     Packages,
     Mounts,
     MetadataFirewall,

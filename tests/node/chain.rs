@@ -31,6 +31,11 @@ fn nursed(machine: Machine, node: &str, address: &str) -> Machine {
     machine.write("/run/systemd/system/x", 0o644, "");
     machine.stand_in("stat", "echo cgroup2fs");
     machine.stand_in("date", DATE);
+    // As rust-coreutils 0.8 of Ubuntu 26.04, which prints nothing of an input that ends in an error.
+    machine.program(
+        "base64",
+        "#!/bin/bash\nset -o pipefail\n[[ $* == -d ]] || exec /usr/bin/base64 \"$@\"\n/usr/bin/base64 -d >\"$0.out\" && cat \"$0.out\"\n",
+    );
     machine
 }
 

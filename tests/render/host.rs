@@ -144,21 +144,63 @@ fn what_is_appended_is_appended_once() {
 fn certificates_are_trusted_by_the_tool_of_the_system() {
     let machine = machine();
     machine.stand_in("update-ca-certificates", "");
-    succeeded(&machine.step("16-trust"));
+    succeeded(&machine.step("06-trust"));
     assert_eq!(machine.calls(), ["update-ca-certificates "]);
     machine.stand_in("update-ca-certificates", "echo 'rehash: error'; exit 3");
-    let said = failed(&machine.step("16-trust"));
+    let said = failed(&machine.step("06-trust"));
     assert!(
         said.contains("update-ca-certificates ended with status 3: rehash: error"),
         "{said}"
     );
 }
 
+/// A mirror behind a CA of the company, and a system that registers before it has packages: step 10 downloads nothing.
+#[test]
+fn modules_are_installed_after_certificates_and_first_commands() {
+    let machine = with_spec("rocky-10", "commands: { first: [subscription-manager register] }");
+    let steps = fs::read_dir(machine.at("/usr/local/lib/firelay/steps")).unwrap();
+    let mut steps: Vec<_> = steps
+        .map(|step| step.unwrap().file_name().into_string().unwrap())
+        .collect();
+    steps.sort();
+    let at = |name: &str| steps.iter().position(|step| step.ends_with(name)).unwrap();
+    assert!(at("-first") < at("-kernel"), "{steps:?}");
+    for step in &steps[..at("-kernel")] {
+        let script = machine.read(&format!("/usr/local/lib/firelay/steps/{step}"));
+        assert!(!script.contains("dnf"), "{step}");
+    }
+    machine.stand_in("modprobe", "[[ $* != *--dry-run* ]]");
+    machine.stand_in("dnf", "");
+    machine.stand_in("systemctl", "");
+    machine.write("/proc/sys/kernel/osrelease", 0o644, "6.12.0-1.el10.x86_64\n");
+    succeeded(&machine.step("18-kernel"));
+    let calls = machine.calls();
+    let install = "dnf --quiet --assumeyes install kernel-modules-extra-6.12.0-1.el10.x86_64";
+    let place = calls.iter().position(|call| call == install);
+    let loaded = calls.iter().position(|call| call == "modprobe br_netfilter");
+    assert!(place.is_some() && place < loaded, "{calls:?}");
+    assert_eq!(calls.last().unwrap(), "systemctl restart systemd-sysctl", "{calls:?}");
+}
+
+/// A certificate is trusted before the first download.
+#[test]
+fn certificates_are_trusted_before_packages_are_fetched() {
+    let steps = include_str!("../../templates/boot/steps.yaml");
+    let at = |step: &str| steps.find(&format!("file: {step}")).unwrap();
+    assert!(
+        at("06-trust") < at("10-prepare") && at("17-first") < at("18-kernel") && at("18-kernel") < at("18-packages")
+    );
+}
+
 fn with_sources(os: &str, source: &str) -> Machine {
+    with_spec(os, &format!("packageSources:\n  - {source}"))
+}
+
+fn with_spec(os: &str, settings: &str) -> Machine {
     let directory = tempfile::tempdir().unwrap();
     let spec = format!(
         "apiVersion: firelay.dev/v1alpha1\nkind: Cluster\nname: lab\nkubernetes: {{ version: 1.36.4 }}\n\
-         endpoint: {{ host: api.lab.example.com }}\nos: {os}\nplatform: openstack\npackageSources:\n  - {source}\n\
+         endpoint: {{ host: api.lab.example.com }}\nos: {os}\nplatform: openstack\n{settings}\n\
          nodes:\n  - {{ name: cp1, roles: [control-plane], addresses: [10.0.0.11] }}\n"
     );
     fs::write(directory.path().join("cluster.yaml"), spec).unwrap();

@@ -76,6 +76,12 @@ pub struct NodePlan {
 }
 
 impl NodePlan {
+    /// Whether it loads modules of the kernel that its image may lack, and that a package has.
+    pub fn installs_modules(&self) -> bool {
+        let loads = self.roles.kubernetes() || !self.host.kernel_modules.is_empty();
+        loads && !self.os.kernel_packages.is_empty()
+    }
+
     /// Whether it differs from another machine only in its name, its addresses and the numbers of its hardware.
     pub fn is_set_up_as(&self, other: &Self) -> bool {
         let Self {

@@ -48,6 +48,10 @@ impl Api {
     fn store(&mut self, status: u16, mut lease: Value) -> (u16, Value) {
         assert_eq!(lease["kind"], "Lease");
         assert_eq!(lease["spec"]["leaseDurationSeconds"], 120);
+        // The layout of metav1.MicroTime, 2006-01-02T15:04:05.000000Z07:00.
+        let time = lease["spec"]["renewTime"].as_str().unwrap();
+        let digits = time.rsplit_once('.').map(|(_, end)| end.len());
+        assert_eq!((time.len(), digits), (27, Some(7)), "{time}");
         lease["metadata"]["resourceVersion"] = self.version.to_string().into();
         lease["metadata"]["managedFields"] =
             json!([{"fieldsV1": {"f:spec": {"f:holderIdentity": {}, "f:renewTime": {}}}}]);
@@ -90,6 +94,8 @@ fn api(lease: Option<Value>) -> (Machine, Arc<Mutex<Api>>) {
 #[test]
 fn a_free_lease_is_taken_and_given_back_on_exit() {
     let (machine, api) = api(None);
+    // As rust-coreutils 0.8 of Ubuntu 26.04, which ignores the width.
+    machine.program("date", "#!/bin/bash\nexec /bin/date \"${@//%6N/%N}\"\n");
     let said = succeeded(&machine.run_with(
         "50-join",
         r"wait_for 60 'the turn' take_lease
