@@ -178,7 +178,7 @@ fn spec_or_tree(arg: Arg) -> Arg {
 const SPEC: &str = "cluster.yaml";
 
 /// The default directory of a rendered tree.
-const OUT: &str = "out";
+pub const OUT: &str = "out";
 
 /// The spec.
 #[derive(Clone, Debug, Default, Args)]

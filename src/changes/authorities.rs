@@ -15,7 +15,7 @@ const AUTHORITIES: [(&str, &str); 4] = [
         "/etc/firelay/pki/front-proxy-ca.key",
     ),
     ("/etc/firelay/pki/etcd/ca.crt", "/etc/firelay/pki/etcd/ca.key"),
-    ("/etc/firelay/etcd/ca.crt", ""),
+    ("/etc/firelay/etcd/ca.crt", "/etc/firelay/etcd/ca.key"),
 ];
 /// The certificate of the CA that signs requests, which a machine gets with the first rotation.
 pub const SIGNING: &str = "/etc/firelay/pki/ca-signing.crt";

@@ -58,6 +58,9 @@ pub struct MachineChange {
     /// Why, where no file says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// A member of external etcd that clients reach at another address.
+    #[serde(skip)]
+    pub moves: bool,
 }
 
 impl MachineChange {
@@ -71,6 +74,7 @@ impl MachineChange {
             actions: Vec::new(),
             files: Vec::new(),
             reason: None,
+            moves: false,
         }
     }
 
@@ -107,6 +111,17 @@ impl MachineChange {
     /// A running machine takes it, and has something to do for that.
     pub fn in_place(&self) -> bool {
         self.action == Action::InPlace && !self.actions.is_empty()
+    }
+
+    /// Whether no program of the machine changes, and nothing that kubeadm applies.
+    pub fn keeps_programs(&self) -> bool {
+        let keeps = |handler: &&Handler| match handler {
+            Handler::Boot | Handler::None | Handler::Reload(_) | Handler::Flags | Handler::Label => true,
+            Handler::RestartLate(_) => true,
+            Handler::Restart(unit) => unit != "etcd.service",
+            _ => false,
+        };
+        !self.in_place() || self.handlers().iter().all(keeps)
     }
 
     /// The actions of the machine for all its files.

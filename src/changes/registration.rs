@@ -18,6 +18,8 @@ pub const JOIN: &str = "/etc/firelay/kubeadm/join.yaml";
 pub use crate::node::ARTIFACTS;
 /// The environment of a member of external etcd.
 pub const ETCD_ENVIRONMENT: &str = "/etc/etcd/etcd.env";
+/// The address at which clients reach a member.
+const CLIENT_URLS: &str = "ETCD_ADVERTISE_CLIENT_URLS=";
 /// The members that etcd reads when it has no data.
 const MEMBERS: &str = "ETCD_INITIAL_CLUSTER=";
 /// The unit of a member of external etcd.
@@ -49,6 +51,17 @@ const APPLIED: [&str; 3] = ["FL_ADMIN_LABELS=", "FL_LEAD=", "FL_SWAP="];
 /// Whether a machine runs etcd as a unit. A control plane may have etcd's release for its tools alone.
 pub fn runs_etcd(machine: &Machine) -> bool {
     machine.root.entries.contains_key(ETCD)
+}
+
+/// Whether clients reach a member of external etcd at another address than before.
+pub fn moves(old: &Machine, new: &Machine) -> bool {
+    let urls = |machine: &Machine| {
+        let text = machine.text(ETCD_ENVIRONMENT)?;
+        text.lines()
+            .find(|line| line.starts_with(CLIENT_URLS))
+            .map(str::to_owned)
+    };
+    urls(old).zip(urls(new)).is_some_and(|(old, new)| old != new)
 }
 
 /// Handlers of a file that changed, where its content decides. `None` for all other files.

@@ -16,7 +16,7 @@ use super::{
     failure::Failure,
     plan::{self, Pair},
     project::Project,
-    state::{Apply, Applying, Update, same_cluster},
+    state::{Apply, Applying, ORDER, SETTINGS_ALONE, Update, same_cluster},
     streams::{self, counted},
 };
 use crate::{
@@ -28,8 +28,6 @@ use crate::{
     update::{Change, manifests_script, script},
 };
 
-/// The list of an update's steps.
-const ORDER: &str = "ORDER";
 /// The name of the script that applies manifests; no machine has a name in capitals.
 const MANIFESTS: &str = "MANIFESTS";
 
@@ -152,7 +150,10 @@ impl<'a> Base<'a> {
         let steps = steps(&changes, project.plan.max_unavailable, update.manifests_machine());
         if count > 0 {
             let order = ManifestFile::new(format!("{directory}/{ORDER}"));
-            tree.put(order, order_text(&steps).as_bytes())?;
+            let is_settings_alone = self.manifest.kubernetes_version == version
+                && update.applied_manifests().is_none()
+                && changes.iter().all(MachineChange::keeps_programs);
+            tree.put(order, order_text(&steps, is_settings_alone).as_bytes())?;
         }
         let carried = carried::Written::write(project, tree, &directory, &steps)?;
         let directory = (count > 0).then_some(directory);
@@ -206,11 +207,12 @@ impl<'a> Base<'a> {
             let change = update
                 .change_of(node, &after)
                 .filter(|change| change.action == Action::Replace);
-            if let Some(change) = change.filter(|_| self.args.from.is_none()) {
-                return Ok((change, None));
-            }
             let pair = self.pair(node, tree, manifest)?;
             let (old, new) = pair.as_ref().map(|pair| (&pair.old, &pair.new)).unzip();
+            if let Some(change) = change.filter(|_| self.args.from.is_none()) {
+                let moves = plan::moves(old, new);
+                return Ok((MachineChange { moves, ..change }, None));
+            }
             let change = plan::changed(node, old, new, &secrets);
             let pair = pair.filter(|_| change.in_place());
             Ok((change, pair))
@@ -286,8 +288,11 @@ fn described(directory: &str, node: &NodePlan, file: &str) -> ManifestFile {
 }
 
 /// A line for each script or machine: `STEP ACTION KIND NAME [SCRIPT]`.
-fn order_text(steps: &[Step]) -> String {
+fn order_text(steps: &[Step], is_settings_alone: bool) -> String {
     let mut text = "# step action kind machine script: go on when all machines of a step are done\n".to_owned();
+    if is_settings_alone {
+        text += &format!("{SETTINGS_ALONE}\n");
+    }
     for (at, step) in steps.iter().enumerate() {
         let kind = step.of.name().replace(' ', "-");
         for name in &step.machines {

@@ -63,8 +63,8 @@ pub const LEAVES: [(&str, &str, Exposure); 16] = [
 /// Bytes at the end of an RSA key, of its CRT coefficient: PKCS#1 and PKCS#8 end alike.
 const RSA_END: usize = 64;
 
-/// All secrets of a bundle, and the keys that it gives to these machines. With external etcd no machine has the key of
-/// etcd's CA.
+/// All secrets of a bundle, and the keys that it gives to these machines. With external etcd only machines that renew its certificates
+/// have the key of etcd's CA.
 pub fn of_bundle<'n>(
     bundle: &Bundle,
     machines: impl IntoIterator<Item = &'n str>,
@@ -94,7 +94,7 @@ pub fn of_bundle<'n>(
 
 fn roots(bundle: &Bundle, external_etcd: bool) -> Vec<KnownSecret> {
     let etcd = if external_etcd {
-        Holder::Nobody
+        Holder::EtcdSigner
     } else {
         Holder::ControlPlanes
     };

@@ -2,6 +2,7 @@
 
 mod compare;
 mod report;
+mod route;
 
 use time::OffsetDateTime;
 
@@ -12,7 +13,9 @@ use super::{
 };
 use crate::{changes::Counts, cli::Plan, tree::TreeReader};
 
-pub(super) use compare::{Pair, Secrets, assembled, changed, changed_machines, explain, rendered_changes, unpacked};
+pub(super) use compare::{
+    Pair, Secrets, assembled, changed, changed_machines, explain, moves, rendered_changes, unpacked,
+};
 pub(super) use report::{Report, field, file, machine, verb};
 
 /// Runs the verb.
@@ -41,7 +44,9 @@ pub fn run(args: &Plan) -> Result<(), Failure> {
     update.check_configuration(&changes);
     update.accept();
     let counts = Counts::of(&changes, update.applied_manifests().is_some());
-    Report::new(&project, &update, &changes, counts).print(&project, &update, args.output)?;
+    let upgrades = route::upgrades(&project, &update, args);
+    let report = Report::new(&project, &update, &changes, counts).by_way_of(upgrades);
+    report.print(&project, &update, args.output)?;
     update.verdict(&update.findings)?;
     match args.detailed_exitcode && !counts.is_empty() {
         true => Err(Failure::Changes),

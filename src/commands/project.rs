@@ -240,7 +240,7 @@ pub fn refusal(name: &str, findings: &[Diagnostic]) -> String {
 }
 
 /// A verb for the same spec and bundle, as it is typed.
-fn command(verb: &str, inputs: &Inputs) -> String {
+pub fn command(verb: &str, inputs: &Inputs) -> String {
     let spec = &inputs.spec;
     let mut command = format!("firelay {verb}");
     let mut add = |flag: &str, word: &Path| command.extend([flag, &shell_word(word)]);

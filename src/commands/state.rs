@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use base::{AHEAD, pending, refuse_foreign, same_cluster};
+pub use base::{AHEAD, ORDER, SETTINGS_ALONE, pending, refuse_foreign, same_cluster};
 pub use update::{Apply, Applying, Render as Rendering, Update, whole_second};
 
 use super::{

@@ -45,6 +45,8 @@ pub struct Requirement {
     pub serving_certificates: Option<bool>,
     /// True: certificates that kubelets ask for to serve with are approved.
     pub approves_serving: Option<bool>,
+    /// True: members of external etcd and control planes hold the key of etcd's CA, and renew what it signs.
+    pub etcd_key: Option<bool>,
     /// Files of the host.
     pub files: Vec<HostFile>,
     /// Units of the host.
@@ -55,6 +57,8 @@ pub struct Requirement {
     pub runtimes: Vec<Handler>,
     /// Packages of the system, where it has a package manager and programs are downloaded.
     pub packages: Vec<String>,
+    /// Packages of control planes and of members of external etcd alone, likewise.
+    pub etcd_packages: Vec<String>,
     /// Keys of add-ons that are deployed with it, with their defaults unless the spec sets them. They follow from the
     /// parameters, `p`, alone.
     pub addons: Vec<String>,
@@ -78,12 +82,14 @@ pub struct Port {
     pub local: bool,
 }
 
-/// A role of nodes with a kubelet.
+/// A role of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum On {
     ControlPlane,
     Worker,
+    /// Members of external etcd.
+    Etcd,
 }
 
 /// Which nodes have something; all with a kubelet if none is named.

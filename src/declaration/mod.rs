@@ -157,6 +157,9 @@ pub struct Datapath {
     pub parameters: Vec<String>,
     /// How a cluster that runs takes the change.
     pub way: String,
+    /// The values of parameters that are left out, where the schema has no default; texts are filled in.
+    #[serde(default)]
+    pub unset: BTreeMap<String, Value>,
 }
 
 /// How an add-on brings the scripts of an update to their machines.

@@ -85,17 +85,19 @@ fn host(shared: &Shared<'_>, node: &NodePlan) -> Result<Vec<NodeFile>, Error> {
     let plan = shared.plan;
     let mut files: Vec<_> = kernel::sysctl(plan, node).into_iter().collect();
     files.extend(kernel::modules(plan, node));
-    if !node.roles.kubernetes() {
-        return Ok(files);
-    }
-    files.extend(firewall::rules(plan, node)?);
-    files.extend(network::file(plan, node)?);
     let wanted = plan
         .requirements
         .files
         .iter()
         .filter(|file| among(&file.roles, node.roles));
-    files.extend(wanted.map(|file| NodeFile::new(&file.path, file.mode, file.content.as_str())));
+    let implied = wanted.map(|file| NodeFile::new(&file.path, file.mode, file.content.as_str()));
+    if !node.roles.kubernetes() {
+        files.extend(implied);
+        return Ok(files);
+    }
+    files.extend(firewall::rules(plan, node)?);
+    files.extend(network::file(plan, node)?);
+    files.extend(implied);
     files.extend(match &shared.containerd {
         Some(profile) => containerd::files(plan, node, profile)?,
         None => crio::files(plan, node)?,

@@ -10,9 +10,13 @@ use super::{
     names::Names,
 };
 
-/// A member outside the control plane holds no CA key: nothing on it signs.
+/// A member outside the control plane holds the CA's key only where it renews its certificates itself.
 pub(super) fn issue_member(builder: &mut PkiBuilder<'_>) -> Result<(), Error> {
-    builder.certificate("etcd/ca.crt", &Ca::Etcd.trusted(builder.bundle));
+    let (bundle, plan) = (builder.bundle, builder.plan);
+    builder.certificate("etcd/ca.crt", &Ca::Etcd.trusted(bundle));
+    if plan.pki.renews_etcd {
+        builder.secret("etcd/ca.key", bundle.etcd.key.clone());
+    }
     issue_leaves(builder, "etcd")?;
     issue_health_check(builder, "etcd")
 }

@@ -135,7 +135,8 @@ fn check_presence(spec: &Spec, groups: &[NodeGroup<'_>], report: &mut Report) {
     }
 }
 
-/// An even number of members tolerates no more failures than one fewer, and has one more member that can fail.
+/// An even number of members tolerates no more failures than one fewer, and has one more member that can fail. A cluster has it on its way
+/// to another number: the record decides whether it may begin.
 fn check_quorum(groups: &[NodeGroup<'_>], place: Span, report: &mut Report) {
     let count = |has: fn(&RoleSet) -> bool| {
         groups
@@ -153,7 +154,7 @@ fn check_quorum(groups: &[NodeGroup<'_>], place: Span, report: &mut Report) {
         _ => (external, "nodes with the etcd role"),
     };
     if members > 0 && members.is_multiple_of(2) {
-        let finding = Diagnostic::error("FL0209", "an even number of etcd members").at(place);
+        let finding = Diagnostic::warning("FL0209", "an even number of etcd members").at(place);
         let better = format!("use {} or {}", members - 1, members + 1);
         let help = match members / 2 - 1 {
             0 => format!("{members} members stop when either is lost: {better}"),

@@ -24,6 +24,7 @@ pub(super) fn resolve(spec: &Spec, release: Option<&Release>, report: &mut Repor
         // Without any key on the machines all certificates expire at once, and FL0413 asks for the validity.
         unrenewed_last: pki.leaf_validity.is_none() && ca_keys != CaKeys::None,
         ca_keys,
+        renews_etcd: false,
     };
     check_validity(pki, &plan, report);
     check_signer(spec, report);

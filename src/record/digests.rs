@@ -2,8 +2,15 @@
 //!
 //! Each digest stands beside the lines that it covers, so that a merge of two people's changes keeps both or reports a conflict.
 
+use time::OffsetDateTime;
+
 use super::{MachineRecord, Record, keyed};
 use crate::secrets::Bundle;
+
+/// Of a cluster that is not founded.
+const NOT_FOUNDED: &[u8] = &[0];
+/// Of a cluster that is founded, in records of earlier versions: these have no digest of the date.
+const FOUNDED: &[u8] = &[1];
 
 /// A value that firelay did not write so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +24,11 @@ pub struct Edited {
 impl Record {
     /// Sets the digests of the values as they are.
     pub fn set_digests(&mut self, bundle: &Bundle) {
-        self.versions_digest = self.digest_versions(bundle, self.founded_at.is_some());
+        self.founded_before = None;
+        self.versions_digest = match self.founded_at {
+            Some(at) => self.digest_versions(bundle, &at.unix_timestamp().to_be_bytes()),
+            None => self.digest_versions(bundle, NOT_FOUNDED),
+        };
         self.steps_digest = self.digest_steps(bundle);
         for (name, machine) in &mut self.machines {
             machine.entry_digest = machine.digest_entry(name, bundle);
@@ -42,11 +53,9 @@ impl Record {
         if !self.has_digests() {
             return None;
         }
-        let matches = |founded| self.versions_digest == self.digest_versions(bundle, founded);
-        match (matches(false), matches(true), self.founded_at) {
-            (false, false, _) => return Some(edited(&["kubernetes"], "`versionsDigest` is not of these versions")),
-            (_, true, None) => return Some(edited(&["kubernetes"], "`foundedAt` was above, at the last render")),
-            _ => {}
+        if !self.has_digest_of_versions(bundle) {
+            let reason = "`versionsDigest` is not of these versions and of `foundedAt`";
+            return Some(edited(&["kubernetes"], reason));
         }
         if self.steps_digest != self.digest_steps(bundle) {
             let reason = "`stepsDigest` is not of `encryption`, `encryptedResources` and `datapath`";
@@ -64,8 +73,15 @@ impl Record {
         keyed(bundle, b"steps\0", [text.as_bytes()].into_iter())
     }
 
-    /// `firelay founded` reads no bundle: after it the digest is that of a cluster that is not founded, until the next render.
-    fn digest_versions(&self, bundle: &Bundle, founded: bool) -> String {
+    /// `firelay founded` reads no bundle: after it the digest is that of a cluster that is not founded, or of the date before, until the
+    /// next render.
+    fn has_digest_of_versions(&self, bundle: &Bundle) -> bool {
+        let matches = |founded: &[u8]| self.versions_digest == self.digest_versions(bundle, founded);
+        let dated = |at: OffsetDateTime| matches(&at.unix_timestamp().to_be_bytes()) || matches(FOUNDED);
+        matches(NOT_FOUNDED) || self.founded_before.or(self.founded_at).is_some_and(dated)
+    }
+
+    fn digest_versions(&self, bundle: &Bundle, founded: &[u8]) -> String {
         let versions = [
             Some(&self.kubernetes),
             Some(&self.etcd),
@@ -73,8 +89,7 @@ impl Record {
             self.crio.as_ref(),
         ];
         let versions = versions.map(|version| version.map(ToString::to_string).unwrap_or_default());
-        let founded = [u8::from(founded)];
-        let parts = versions.iter().map(String::as_bytes).chain([founded.as_slice()]);
+        let parts = versions.iter().map(String::as_bytes).chain([founded]);
         keyed(bundle, b"versions\0", parts)
     }
 }

@@ -80,6 +80,13 @@ pub struct Record {
         with = "time::serde::rfc3339::option"
     )]
     pub founded_at: Option<OffsetDateTime>,
+    /// The date before `firelay founded --at` corrected it, until the next render: the digest below is of this one.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "time::serde::rfc3339::option"
+    )]
+    pub founded_before: Option<OffsetDateTime>,
     /// Version of Kubernetes in the documents.
     pub kubernetes: Version,
     /// Version of etcd in the documents.
@@ -90,7 +97,7 @@ pub struct Record {
     /// Version of CRI-O in the documents; absent with containerd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crio: Option<Version>,
-    /// Keyed digest of these versions, and of whether the cluster was founded. Absent in records of earlier versions.
+    /// Keyed digest of these versions, and of the founding's date. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub versions_digest: String,
     /// Values that a running cluster cannot change.
@@ -243,6 +250,7 @@ impl Record {
             cluster: plan.name.clone(),
             bundle: bundle.fingerprint(),
             founded_at: None,
+            founded_before: None,
             kubernetes: plan.kubernetes.version.clone(),
             etcd: plan.etcd.version.clone(),
             containerd: runtime(RuntimeKind::Containerd),
@@ -263,9 +271,10 @@ impl Record {
     /// The same record of a cluster that was founded.
     #[must_use]
     pub fn founded(&self, at: OffsetDateTime) -> Self {
-        let founded_at = Some(at);
+        let last = self.founded_at.filter(|last| *last != at);
         Self {
-            founded_at,
+            founded_at: Some(at),
+            founded_before: self.founded_before.or(last).filter(|before| *before != at),
             ..self.clone()
         }
     }

@@ -4,7 +4,11 @@ use firelay_yaml::diagnostic::Diagnostic;
 use serde_json::Value;
 
 use super::Change;
-use crate::{declaration::Datapath, plan::AddonPlan};
+use crate::{
+    declaration::Datapath,
+    plan::{AddonPlan, context, context_of},
+    template,
+};
 
 impl Change<'_> {
     /// Whether the plugin is another one. A record of an earlier version does not have it.
@@ -41,9 +45,12 @@ impl Change<'_> {
     }
 
     fn changed_datapath(&self, plugin: &AddonPlan, way: &Datapath) -> Option<Diagnostic> {
+        let differs = |name: &str, old: &Value, new: &Value| {
+            old != new && self.effective(plugin, way, name, old) != self.effective(plugin, way, name, new)
+        };
         let changed = way.parameters.iter().filter_map(|name| {
             let (old, new) = (self.record.datapath.get(name)?, plugin.choice.value(name));
-            (old != new).then(|| (name, format!("{name} from {} to {}", shown(old), shown(new))))
+            differs(name, old, new).then(|| (name, format!("{name} from {} to {}", shown(old), shown(new))))
         });
         let (names, changes): (Vec<_>, Vec<_>) = changed.unzip();
         let at = plugin.choice.span(names.first()?);
@@ -58,6 +65,19 @@ impl Change<'_> {
             self.text.line(&["datapath"])
         ));
         Some(finding.help(way.way.clone()))
+    }
+
+    /// The value that a parameter has where the spec leaves it out.
+    fn effective(&self, plugin: &AddonPlan, way: &Datapath, name: &str, value: &Value) -> Value {
+        match (value, way.unset.get(name)) {
+            (Value::Null, Some(Value::String(text))) => {
+                let context = context_of(&context(self.plan), plugin);
+                let filled = template::filled(&plugin.choice.declaration.folder(), text, &context);
+                filled.ok().flatten().unwrap_or_default()
+            }
+            (Value::Null, Some(unset)) => unset.clone(),
+            _ => value.clone(),
+        }
     }
 }
 

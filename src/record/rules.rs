@@ -32,9 +32,9 @@ pub fn changed_values(change: &Change<'_>) -> Vec<String> {
 }
 
 /// Codes of findings that a person may override.
-pub const OVERRIDABLE: [&str; 13] = [
-    "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222", "FL1223", "FL1224",
-    "FL1225", "FL1227",
+pub const OVERRIDABLE: [&str; 15] = [
+    "FL0209", "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222", "FL1223",
+    "FL1224", "FL1225", "FL1227", "FL1228",
 ];
 
 /// The endpoint is in kubeconfigs of every machine, in kube-proxy's, and in the API servers' certificates.
@@ -73,6 +73,8 @@ pub struct Change<'a> {
     pub whole: bool,
     /// A script of an earlier update that nobody has said is done.
     pub pending: Option<&'a str>,
+    /// The first of them that brings another program.
+    pub behind: Option<&'a str>,
     /// The CAs are between two steps of a rotation.
     pub rotating: bool,
     /// The spec, for places.
@@ -249,7 +251,7 @@ impl<'a> Change<'a> {
     fn unfinished(&self) -> Option<Diagnostic> {
         let (old, new) = (&self.record.kubernetes, &self.plan.kubernetes.version);
         let script = self
-            .pending
+            .behind
             .filter(|_| (new.major, new.minor) != (old.major, old.minor))?;
         let message = "Kubernetes is upgraded one minor at a time, and the last update may not be over";
         let finding = Diagnostic::error("FL1212", message).at(self.place(&["kubernetes", "version"]));
@@ -396,7 +398,8 @@ impl<'a> Change<'a> {
         }
         let holds_data = role == Role::Etcd || !self.plan.etcd.external;
         let quorum = names.len() / 2 + 1;
-        (holds_data && stay.len() < quorum).then(|| {
+        // A single one leaves etcd while all are well, as FL1218 asks.
+        (holds_data && go.len() > 1 && stay.len() < quorum).then(|| {
             let message = format!(
                 "etcd would lose its quorum: {} of {} members go at once",
                 go.len(),
@@ -432,16 +435,8 @@ impl<'a> Change<'a> {
         let finding = Diagnostic::error("FL1218", message).at(self.place(&["nodes"]));
         let finding = finding.label(format!("{line} has {first}, and it may still be in the cluster"));
         let is_member = |name: &&str| self.recorded(Role::Etcd).any(|(own, _)| own == name);
-        vec![finding.help(match gone.iter().all(is_member) {
-            true => {
-                "take the member out of etcd first, with firelay-reset --yes on its machine (docs/day-two.md); when `etcdctl member list` \
-                 no longer shows it, render with --accept FL1218"
-            }
-            false => {
-                "drain and delete the Node first (docs/day-two.md); when `kubectl get nodes` no longer shows it, render with \
-                 --accept FL1218"
-            }
-        })]
+        let (members, nodes): (Vec<&str>, Vec<&str>) = gone.iter().partition(|name| is_member(name));
+        vec![finding.help(way_out(&members, &nodes))]
     }
 
     /// Machines that stay and lose a role: a member of etcd would stay behind, and its data on the machine.
@@ -523,6 +518,25 @@ impl<'a> Change<'a> {
              in /etc/firelay/kubeadm/join.yaml; named machines need none with join: {{ identity: certificate }}",
             end.format(&Rfc3339).unwrap_or_default()
         )))
+    }
+}
+
+/// How members of external etcd leave, and machines with a Node.
+fn way_out(members: &[&str], nodes: &[&str]) -> String {
+    match (members, nodes) {
+        (_, []) => "take the member out of etcd first, with firelay-reset --yes on its machine (docs/day-two.md); when `etcdctl member list` \
+                    no longer shows it, render with --accept FL1218"
+            .to_owned(),
+        ([], _) => "drain and delete the Node first (docs/day-two.md); when `kubectl get nodes` no longer shows it, render with \
+                    --accept FL1218"
+            .to_owned(),
+        _ => format!(
+            "members of etcd ({}): one after the other, firelay-reset --yes on its machine, until `etcdctl member list` no longer shows it; \
+             Nodes ({}): drain and delete them, until `kubectl get nodes` no longer shows them (docs/day-two.md); then render with \
+             --accept FL1218",
+            super::listed(members),
+            super::listed(nodes)
+        ),
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use firelay::template;
 use serde_json::{Value, json};
-use support::{said, succeed};
+use support::{example, machine::Machine as Directory, read_tree, said, succeed};
 
 /// Records its arguments, then runs the answer that the test wrote beside it.
 const STAND_IN: &str = r#"#!/bin/bash
@@ -40,8 +40,7 @@ impl Machine {
         machine.write("kubectl.sh", &format!("printf '%s\\n' '{}'\n", registered.join("' '")));
         // The control planes on the day of rendering: one of them was removed long ago.
         let control_planes = ["10.0.0.11", "10.0.0.99"].map(|address| json!({ "addresses": [address] }));
-        let context =
-            json!({ "p": { "calendar": calendar, "days": 7 }, "cluster": { "controlPlanes": control_planes } });
+        let context = json!({ "p": { "calendar": calendar, "days": 7, "etcd": false }, "externalEtcd": false, "cluster": { "controlPlanes": control_planes } });
         machine.write("renew", &machine.script(&context));
         machine.write(
             "controller-manager.conf",
@@ -233,10 +232,79 @@ fn the_units_and_the_script_are_well_formed() {
             .unwrap()
             .contains("RandomizedDelaySec=30min")
     );
-    verify(&directory.join("renew.timer"));
+    verify_unit(&directory.join("renew.timer"));
 }
 
-fn verify(unit: &Path) {
+fn verify_unit(unit: &Path) {
     let mut verify = Command::new("systemd-analyze");
     succeed(verify.args(["verify", "--man=no"]).arg(unit), "systemd");
+}
+
+/// A control plane of external etcd renews its client's certificate itself, before kubeadm is asked about the others.
+#[test]
+fn a_control_plane_renews_its_client_of_external_etcd() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut render = Command::new(env!("CARGO_BIN_EXE_firelay"));
+    render.arg("render").arg(example("external-etcd").spec);
+    render
+        .args(["--new-secrets", "--secrets"])
+        .arg(directory.path().join("bundle.secrets.yaml"));
+    render.args([
+        "--set",
+        "addons.certificateRenewal={ etcd: true }",
+        "--set",
+        "pki.leafValidity=100h",
+    ]);
+    succeed(render.arg("--out").arg(directory.path().join("out")), "firelay");
+    let nodes = read_tree(&directory.path().join("out"));
+    let machine = Directory::with(&nodes["cp1"], "https://");
+    for (path, (mode, text)) in &nodes["cp1"] {
+        if let Some(rest) = path.strip_prefix("/etc/firelay/pki/") {
+            machine.write(&format!("/etc/kubernetes/pki/{rest}"), *mode, text);
+        }
+    }
+    let script = machine.at("/etc/firelay/certificate-renewal.sh");
+    let (certificate, ca) = (
+        machine.at("/etc/kubernetes/pki/apiserver-etcd-client.crt"),
+        machine.at("/etc/kubernetes/pki/etcd/ca.crt"),
+    );
+    let shown = |what: &[&str]| {
+        let mut openssl = Command::new("openssl");
+        openssl.arg("x509").arg("-in").arg(&certificate).arg("-noout");
+        succeed(openssl.args(what), "openssl")
+    };
+    let (identity, end) = (["-pubkey", "-subject", "-issuer"], ["-enddate"]);
+    let before = (shown(&identity), shown(&end), shown(&["-serial"]));
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let output = Command::new("bash").arg(&script).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(
+        said(&output).contains("certificate-renewal: renewed") && said(&output).contains("nothing ends within"),
+        "{}",
+        said(&output)
+    );
+    assert_eq!(shown(&identity), before.0);
+    assert_ne!(shown(&["-serial"]), before.2);
+    assert_ne!(shown(&end), before.1);
+    let mut verify = Command::new("openssl");
+    succeed(verify.arg("verify").arg("-CAfile").arg(ca).arg(&certificate), "openssl");
+    // No pod restarts for it: kube-apiserver reads the file at each handshake.
+    let calls = machine.calls();
+    assert!(
+        calls
+            .iter()
+            .all(|call| call.starts_with("kubeadm certs check-expiration")),
+        "{calls:?}"
+    );
+    let mut shellcheck = Command::new("shellcheck");
+    succeed(shellcheck.arg(&script), "shellcheck");
+    let member = Directory::with(&nodes["etcd1"], "https://");
+    let mut shellcheck = Command::new("shellcheck");
+    succeed(shellcheck.arg(member.at("/etc/firelay/etcd-renewal.sh")), "shellcheck");
+    for unit in ["service", "timer"] {
+        let path = format!("/etc/systemd/system/firelay-etcd-renewal.{unit}");
+        let (_, text) = &nodes["etcd1"][&path];
+        fs::write(directory.path().join(format!("firelay-etcd-renewal.{unit}")), text).unwrap();
+    }
+    verify_unit(&directory.path().join("firelay-etcd-renewal.timer"));
 }

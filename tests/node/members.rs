@@ -549,6 +549,113 @@ fn members_stay_a_quorum_while_their_ca_rotates() {
     assert_eq!(text.matches(": all are well").count(), 9, "{text}");
 }
 
+/// What the units of a machine run, and the state of its certificates. `cut N` is a power cut before the Nth program.
+const RENEW: &str = r#"
+pki() { echo "$1/etc/etcd/pki"; }
+renewal() { on "$1" setsid --wait env -i "$1/etc/firelay/etcd-renewal.sh" 2>&1; }
+serial() { openssl x509 -in "$(pki "$1")/$2.crt" -noout -serial; }
+identity() { openssl x509 -in "$(pki "$1")/$2.crt" -noout -pubkey -subject -issuer -ext subjectAltName,keyUsage,extendedKeyUsage,basicConstraints,authorityKeyIdentifier 2>/dev/null; }
+shown() {
+  on "$1" openssl s_client -connect "10.2.0.3$2:2379" -cert "$(pki "$1")/healthcheck-client.crt" -key "$(pki "$1")/healthcheck-client.key" \
+    </dev/null 2>/dev/null | openssl x509 -noout -serial
+}
+# Each certificate is whole, of its CA, and of the key beside it.
+whole() {
+  local name
+  for name in server peer healthcheck-client; do
+    openssl verify -CAfile "$(pki "$1")/ca.crt" "$(pki "$1")/$name.crt" >/dev/null
+    cmp <(openssl x509 -in "$(pki "$1")/$name.crt" -noout -pubkey) <(openssl pkey -in "$(pki "$1")/$name.key" -pubout)
+    [ "$(stat -c %a "$(pki "$1")/$name.crt")" = 644 ]
+  done
+}
+well() {
+  local last
+  for last in 1 2 3; do
+    on "$1" curl -fsS --cacert "$(pki "$1")/ca.crt" --cert "$(pki "$1")/healthcheck-client.crt" --key "$(pki "$1")/healthcheck-client.key" \
+      "https://10.2.0.3$last:2379/health" | grep -q '"health":"true"'
+  done
+}
+for name in openssl cp sync mv; do
+  printf '#!/bin/bash\n[ ! -e ROOT/cut ] || { n=$(($(<ROOT/cut) - 1)); echo $n >ROOT/cut; ((n > 0)) || kill -9 -- "-$(ps -o pgid= $$ | tr -d " ")"; }\nexec /usr/bin/%s "$@"\n' \
+    "$name" | sed "s|ROOT|$1|g" >"$1/usr/local/bin/$name"
+  chmod 0755 "$1/usr/local/bin/$name"
+done
+put "$1" 1 animal fox
+# A power cut before every program of the first certificate, and of the beginning of the next.
+cuts=0
+for ((n = 1; n <= 16; n++)); do
+  before=$(for name in server peer healthcheck-client; do serial "$1" $name; done)
+  echo "$n" >"$1/cut"
+  renewal "$1" >/dev/null && exit 6
+  rm "$1/cut"
+  whole "$1"
+  [ "$before" = "$(for name in server peer healthcheck-client; do serial "$1" $name; done)" ] || cuts=$((cuts + 1))
+done
+well "$1"
+echo "changed by $cuts runs that were cut"
+number=0
+for root; do
+  number=$((number + 1))
+  pid=$(cat "$root/pid")
+  for name in server peer healthcheck-client; do
+    identity "$root" $name >"$root/$name.before"
+    serial "$root" $name >"$root/$name.serial"
+  done
+  /bin/sleep 1.1
+  renewal "$root"
+  for name in server peer healthcheck-client; do
+    identity "$root" $name | cmp - "$root/$name.before"
+    ! serial "$root" $name | cmp -s - "$root/$name.serial"
+  done
+  whole "$root"
+  # The running process shows the new one, and stays the same.
+  [ "$(shown "$root" $number)" = "$(serial "$root" server)" ]
+  [ "$(cat "$root/pid")" = "$pid" ] && kill -0 "$pid"
+  for judge; do well "$judge"; done
+done
+# New connections between members are of the new certificates: one that starts again takes its place.
+kill -9 "$(cat "$2/pid")"
+new=$(serial "$2" server)
+step "$2"
+[ "$(serial "$2" server)" = "$new" ]
+well "$2"
+echo "value $(get "$2" 2 animal)"
+# What the CA did not sign, or a key that is another, is not put in place.
+cp "$(pki "$3")/server.key" "$3/kept.key"
+cp "$(pki "$3")/peer.key" "$(pki "$3")/server.key"
+before=$(serial "$3" server)
+/bin/sleep 1.1
+refuses "server.crt stays as it is" renewal "$3"
+cp "$3/kept.key" "$(pki "$3")/server.key"
+cp "$(pki "$3")/ca.key" "$3/ca.kept"
+openssl ecparam -name secp384r1 -genkey -noout -out "$(pki "$3")/ca.key"
+refuses "server.crt stays as it is" renewal "$3"
+cp "$3/ca.kept" "$(pki "$3")/ca.key"
+[ "$(serial "$3" server)" = "$before" ]
+renewal "$3"
+[ "$(serial "$3" server)" != "$before" ]
+# What holds to the next look and longer stays.
+sed -i 's/^days=.*/days=0/; s/^calendar=.*/calendar=minutely/' "$3/etc/firelay/etcd-renewal.sh"
+before=$(serial "$3" server)
+renewal "$3"
+[ "$(serial "$3" server)" = "$before" ]
+"#;
+
+/// Members of etcd renew their certificates with the key of their CA. None restarts, and a power cut leaves whole pairs.
+#[test]
+fn members_renew_their_certificates_while_they_run() {
+    let settings = [
+        "--set",
+        "addons.certificateRenewal={ etcd: true, calendar: daily }",
+        "--set",
+        "pki.leafValidity=48h",
+    ];
+    let text = members(&settings, RENEW);
+    assert!(text.contains("value fox"), "{text}");
+    assert!(!text.contains("changed by 0 runs"), "{text}");
+    assert_eq!(text.matches("etcd-renewal: renewed").count(), 12, "{text}");
+}
+
 /// A kubelet that knows one static pod, a container runtime that tells of it, and an API server that is ready when its etcd is.
 const KUBELET: &str = r#"
 set -eu

@@ -126,6 +126,9 @@ impl KeyIndex {
         let ours = self.authorities.iter().any(|own| own.signed(certificate));
         let node = common_name.strip_prefix(NODE).filter(|_| ours);
         match (node, client) {
+            _ if *authority && is_ours && common_name == ETCD_CA => {
+                of(Exposure::Signs, &ca(common_name), Holder::EtcdSigner)
+            }
             _ if *authority && is_ours => of(Exposure::Signs, &ca(common_name), Holder::ControlPlanes),
             _ if *authority && CAS.contains(&common_name.as_str()) => {
                 let title = format!("{} of another cluster", ca(common_name));

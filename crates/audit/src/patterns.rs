@@ -29,6 +29,8 @@ pub(crate) enum Mark {
     EncryptionKey,
     /// Credentials or the key for the payload of a pointer.
     Pointer,
+    /// A script that signs with the key of etcd's CA.
+    SignsForEtcd,
 }
 
 /// The pattern of a kind.
@@ -63,6 +65,7 @@ static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
         (Mark::Pointer, "\"key\":\"", r#""key":"[0-9a-f]{64}""#),
         (Mark::Pointer, "\"query\":\"", r#""query":"[^"]"#),
         (Mark::Pointer, "\"headers\":{\"", r#""headers":\{"[^"]"#),
+        (Mark::SignsForEtcd, "openssl ca -batch", r"\bopenssl ca -batch "),
     ];
     let pattern = |(mark, anchor, text)| Pattern {
         mark,
@@ -92,7 +95,7 @@ impl Mark {
         match self {
             Self::Token if searched => own("token of yours"),
             Self::Token => Some(bootstrap_token()),
-            Self::Founds => None,
+            Self::Founds | Self::SignsForEtcd => None,
             Self::PasswordHash => own("password hash of a user"),
             Self::Password => own("password of yours"),
             Self::SshKey => own("SSH key of yours"),

@@ -104,6 +104,8 @@ struct Rule<'a> {
     /// It can join without a token.
     certified: bool,
     founds: bool,
+    /// It signs with the key of etcd's CA.
+    signs_for_etcd: bool,
     /// The bundle's secrets are known, so that a found token is the bundle's.
     searched: bool,
 }
@@ -120,14 +122,14 @@ impl<'a> Rule<'a> {
         let kubelet = first
             .keys()
             .any(|secret| secret.title == KUBELET && secret.holder == own);
-        let mut files = machine.files.iter();
-        let founds = machine.roles.contains(&Role::ControlPlane)
-            && files.any(|file| file.contents.marks.contains_key(&Mark::Founds));
+        let marked = |mark| machine.files.iter().any(|file| file.contents.marks.contains_key(&mark));
+        let founds = machine.roles.contains(&Role::ControlPlane) && marked(Mark::Founds);
         Self {
             machine,
             first,
             certified: kubelet || !machine.roles.iter().any(|role| *role != Role::Etcd),
             founds,
+            signs_for_etcd: marked(Mark::SignsForEtcd),
             searched,
         }
     }
@@ -154,7 +156,10 @@ impl<'a> Rule<'a> {
         let whose = "look in `files`, `commands`, `manifests` and patches for who put it there, then make new secrets: it was told";
         match &secret.holder {
             Holder::Anybody => None,
-            Holder::Nobody => Some((
+            Holder::EtcdSigner if (control_plane || etcd) && self.signs_for_etcd => None,
+            // Without the bundle nothing says whether control planes run etcd.
+            Holder::EtcdSigner if control_plane && !self.searched => None,
+            Holder::Nobody | Holder::EtcdSigner if self.searched => Some((
                 "FL1084",
                 format!("{name} holds what belongs into no document: {title}"),
                 whose,

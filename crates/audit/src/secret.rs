@@ -24,6 +24,8 @@ pub enum Holder {
     ControlPlanes,
     /// Members of etcd, and control planes.
     Etcd,
+    /// Members of external etcd and control planes that renew what etcd's CA has signed.
+    EtcdSigner,
     /// Only this machine.
     Machine(String),
     /// Machines that join by token, and the founder, which creates it.

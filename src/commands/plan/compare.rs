@@ -16,14 +16,14 @@ use super::super::{
     state::Update, why,
 };
 use crate::{
-    changes::{self, FieldChange, FileChange, MachineChange},
+    changes::{self, Action, FieldChange, FileChange, MachineChange, registration},
     encoding::sha256_hex,
     node::MANIFESTS,
     plan::{ManifestPlan, NodePlan},
     record,
     redact::secret_values,
     secrets::Bundle,
-    tree::{Manifest, ManifestFile, TreeReader, TreeWriter, is_update},
+    tree::{Manifest, ManifestFile, Role, TreeReader, TreeWriter, is_update},
 };
 
 /// Machines that are compared together, and of which what they share is parsed once.
@@ -94,7 +94,10 @@ fn changes_of_part(
         .zip(digests)
         .map(|(node, digest)| update.change_of(node, digest))
         .collect();
-    let open = nodes.iter().zip(&known).filter(|(_, known)| known.is_none());
+    // Of a member that is replaced anyway, the address is compared.
+    let is_moved = |known: &MachineChange| known.action == Action::Replace && known.roles.contains(&Role::Etcd);
+    let open = nodes.iter().zip(&known);
+    let open = open.filter(|(_, known)| known.as_ref().is_none_or(is_moved));
     let open: Vec<_> = open.map(|(node, _)| *node).collect();
     let (old, new) = if open.is_empty() {
         (Machines::new(), Machines::new())
@@ -102,7 +105,14 @@ fn changes_of_part(
         unpack(&open)?
     };
     let compared = |node: &NodePlan| changed(node, old.get(&node.name), new.get(&node.name), secrets);
-    let one = |(node, known): (&&NodePlan, Option<MachineChange>)| known.unwrap_or_else(|| compared(node));
+    let moves = |name: &str| self::moves(old.get(name), new.get(name));
+    let one = |(node, known): (&&NodePlan, Option<MachineChange>)| match known {
+        Some(known) => MachineChange {
+            moves: moves(&node.name),
+            ..known
+        },
+        None => compared(node),
+    };
     Ok(nodes.par_iter().zip(known).map(one).collect())
 }
 
@@ -227,9 +237,17 @@ pub(in super::super) fn changed(
     let own: BTreeSet<_> = node.host.files.iter().map(|file| file.path.as_str()).collect();
     let is_secret = |path: &str, change: &FieldChange| own.contains(path) || secrets.hide(path, change);
     match (old, new) {
-        (Some(old), Some(new)) => change.with_files(changes::compare(old, new, &is_secret)),
+        (Some(before), Some(after)) => MachineChange {
+            moves: moves(old, new),
+            ..change.with_files(changes::compare(before, after, &is_secret))
+        },
         _ => change.whole(changes::Action::Replace, "its document cannot be unpacked".to_owned()),
     }
+}
+
+/// Whether clients reach a member of external etcd at another address than before.
+pub(in super::super) fn moves(old: Option<&Machine>, new: Option<&Machine>) -> bool {
+    old.zip(new).is_some_and(|(old, new)| registration::moves(old, new))
 }
 
 /// A machine before and after a change.

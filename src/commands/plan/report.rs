@@ -6,11 +6,14 @@ use serde::Serialize;
 use serde_json::Value;
 use time::OffsetDateTime;
 
-use super::super::{
-    failure::Failure,
-    project::{Project, print_findings},
-    state::Update,
-    streams::{self, counted},
+use super::{
+    super::{
+        failure::Failure,
+        project::{Project, print_findings},
+        state::Update,
+        streams::{self, counted},
+    },
+    route::{self, Upgrade},
 };
 use crate::{
     changes::{self, Action, Counts, FieldChange, FileChange, MachineChange, Member, Step},
@@ -35,6 +38,9 @@ pub(in super::super) struct Report<'a> {
     counts: Counts,
     machines: &'a [MachineChange],
     steps: Vec<Step>,
+    /// The updates of an upgrade over several minors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    upgrades: Vec<Upgrade>,
     findings: Value,
 }
 
@@ -68,7 +74,18 @@ impl<'a> Report<'a> {
             counts,
             machines: changes,
             steps,
+            upgrades: Vec::new(),
             findings: diagnostic::to_json(&redact_spec(&project.spec), &update.findings),
+        }
+    }
+
+    /// The report with the updates that lead over several minors, each of which has steps of its own.
+    pub(super) fn by_way_of(self, upgrades: Vec<Upgrade>) -> Self {
+        let steps = if upgrades.is_empty() { self.steps } else { Vec::new() };
+        Self {
+            steps,
+            upgrades,
+            ..self
         }
     }
 
@@ -102,6 +119,7 @@ impl<'a> Report<'a> {
             ));
         }
         lines.extend(self.order());
+        lines.extend(route::text(&self.upgrades));
         lines.push(String::new());
         lines.push(bold(&self.summary()));
         lines.join("\n") + "\n"

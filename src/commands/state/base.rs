@@ -1,6 +1,10 @@
 //! The record before a render, compared with the bundle and with the tree in place.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use firelay_yaml::diagnostic::Diagnostic;
 use time::{Duration, OffsetDateTime};
@@ -14,6 +18,12 @@ use crate::{
     secrets::Bundle,
     tree::{Manifest, is_update},
 };
+
+/// The list of an update's steps.
+pub const ORDER: &str = "ORDER";
+/// A line of that list: no script brings another program, so that an upgrade does not depend on them. Scripts run in their order on
+/// each machine.
+pub const SETTINGS_ALONE: &str = "# settings alone: the next minor of Kubernetes does not wait for these scripts";
 
 /// Clocks of two machines may differ by this.
 pub const AHEAD: Duration = Duration::hours(1);
@@ -82,9 +92,23 @@ impl Update<'_> {
 
 /// A script of an update that nobody has said is done.
 pub fn pending(out: &Path, tree: &Manifest) -> Option<String> {
-    let mut scripts = tree.files.iter().map(|file| &file.path).filter(|path| is_update(path));
-    let script = scripts.find(|path| path.ends_with(".sh") && out.join(path).exists())?;
-    Some(out.join(script).display().to_string())
+    scripts(out, tree).next().map(|path| path.display().to_string())
+}
+
+/// The first of them after which a machine may have another version of a program.
+pub(super) fn behind(out: &Path, tree: &Manifest) -> Option<String> {
+    let is_settings_alone = |script: &PathBuf| {
+        let order = fs::read_to_string(script.with_file_name(ORDER)).unwrap_or_default();
+        order.lines().any(|line| line == SETTINGS_ALONE)
+    };
+    let mut scripts = scripts(out, tree).filter(|script| !is_settings_alone(script));
+    scripts.next().map(|path| path.display().to_string())
+}
+
+fn scripts<'t>(out: &'t Path, tree: &'t Manifest) -> impl Iterator<Item = PathBuf> + 't {
+    let paths = tree.files.iter().map(|file| &file.path).filter(|path| is_update(path));
+    let scripts = paths.filter(|path| path.ends_with(".sh")).map(|path| out.join(path));
+    scripts.filter(|path| path.exists())
 }
 
 /// A record of another cluster or bundle, or one whose values were edited.
@@ -126,7 +150,7 @@ fn edited(record: &Record, bundle: &Bundle) -> Option<Edited> {
         path: vec!["foundedAt".to_owned()],
         reason: "it is in the future, or the clock of this computer is wrong",
     });
-    record.edited(bundle).or(ahead)
+    ahead.or_else(|| record.edited(bundle))
 }
 
 /// Record and tree have one fingerprint for all machines: after a render of some, the others would count as rendered.

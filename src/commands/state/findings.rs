@@ -41,6 +41,7 @@ impl Update<'_> {
             rendered: nodes,
             whole,
             pending: self.pending.as_deref(),
+            behind: self.behind.as_deref(),
             rotating: bundle.other_authorities().is_some(),
             spec: project.spec.root(),
             running: profile.map(|profile| &**profile),
@@ -50,8 +51,9 @@ impl Update<'_> {
     }
 
     pub(super) fn check(&self) -> Vec<Diagnostic> {
+        let even: Vec<_> = self.even_members().into_iter().collect();
         let Some(change) = self.change() else {
-            return Vec::new();
+            return even;
         };
         if !self.is_founded() {
             for value in record::changed_values(&change) {
@@ -59,9 +61,10 @@ impl Update<'_> {
                     "warning: {value}; a machine that booted from an earlier document belongs to another cluster"
                 ));
             }
-            return Vec::new();
+            return even;
         }
         let mut findings = record::check(&change);
+        findings.extend(even);
         findings.extend(self.ended());
         findings.extend(self.unbrought());
         diagnostic::sort(&mut findings);
@@ -178,7 +181,11 @@ impl Update<'_> {
             ),
         };
         let name = self.render.project.spec.name();
-        format!("{name} is refused: the running cluster cannot take this change; nothing was written{help}")
+        let reason = match self.is_founded() {
+            true => "the running cluster cannot take this change",
+            false => "a new cluster should not begin so",
+        };
+        format!("{name} is refused: {reason}; nothing was written{help}")
     }
 
     /// Refuses to print a document whose date would be in no record, since the next one would have another date.

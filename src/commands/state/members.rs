@@ -1,10 +1,11 @@
-//! The quorum of etcd's members while machines are replaced.
+//! etcd's members while machines come, go and are replaced: their quorum, their number, and their addresses.
 
-use firelay_yaml::diagnostic::Diagnostic;
+use firelay_yaml::diagnostic::{Diagnostic, Span};
 
 use super::Update;
 use crate::{
     changes::{Action, MachineChange},
+    record,
     tree::Role,
 };
 
@@ -12,37 +13,102 @@ use crate::{
 const MEMBERS: usize = 3;
 
 impl Update<'_> {
-    /// Judges the changes of members of etcd: without a third member a quorum does not bear the loss of one.
+    /// Judges the changes of members of etcd.
     pub fn check_members(&mut self, changes: &[MachineChange]) {
-        let Some(base) = self.base.as_ref().filter(|_| self.is_founded()) else {
+        if self.base.is_none() || !self.is_founded() {
             return;
-        };
+        }
+        let findings = [self.lost_quorum(changes), self.lost_addresses(changes)];
+        self.findings.extend(findings.into_iter().flatten());
+    }
+
+    /// Without a third member a quorum does not bear the loss of one. Nobody knows whether a machine takes an unknown change in place.
+    fn lost_quorum(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
+        let before = self.members_before();
+        let is_old = |change: &&MachineChange| before.contains(&change.name.as_str());
         let members = changes.iter().filter(|change| self.is_member(&change.roles));
-        let added = members.clone().filter(|change| change.action == Action::Add).count();
-        let replaced = members.filter(|change| change.action == Action::Replace);
-        let replaced: Vec<_> = replaced.map(|change| change.name.as_str()).collect();
-        let before = base.machines.values().filter(|own| self.is_member(&own.roles)).count();
-        let Some(first) = replaced.first().filter(|_| before + added < MEMBERS) else {
-            return;
-        };
-        let message = match before {
+        let (old, new): (Vec<_>, Vec<_>) = members.partition(is_old);
+        // A worker that becomes a control plane is created anew, and joins etcd.
+        let joins = |change: &&&MachineChange| matches!(change.action, Action::Add | Action::Replace);
+        let joining = new.iter().filter(joins).count();
+        let leaves = |change: &&&MachineChange| matches!(change.action, Action::Replace | Action::Unknown);
+        let replaced: Vec<_> = old.iter().filter(leaves).map(|change| change.name.as_str()).collect();
+        let (first, count) = (*replaced.first()?, before.len());
+        if count + joining >= MEMBERS {
+            return None;
+        }
+        let message = match count {
             1 => format!("{first} would be replaced, and it is the only member of etcd: the cluster would be lost"),
             _ => format!(
-                "{} would be replaced, and etcd has {before} members: it would lose its quorum",
+                "{} would be replaced, and etcd has {count} members: it would lose its quorum",
                 replaced.join(", ")
             ),
         };
-        let text = self.state.text.as_ref();
-        let label = text.map(|text| format!("the record has {first} ({})", text.line(&["machines", first])));
-        let spec = self.render.project.spec.root();
-        let at = spec.and_then(|root| root.get("nodes")).map(|nodes| nodes.span);
-        let finding = Diagnostic::error("FL1217", message)
-            .at(at)
-            .label(label.unwrap_or_default());
-        self.findings.push(finding.help(
+        let finding = Diagnostic::error("FL1217", message).at(self.nodes_place());
+        Some(finding.label(self.recorded(&[first])).help(
             "add members first, so that there are three, and replace afterwards; or undo the change of this machine; or let \
              `firelay update` make it in place, where `firelay plan` marks it with ~",
-        ));
+        ))
+    }
+
+    /// API servers know members of external etcd by their addresses, and get new ones when all members have changed.
+    fn lost_addresses(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
+        let before = self.members_before();
+        let plan = &self.render.project.plan;
+        let moves = |name: &str| changes.iter().any(|change| change.name == name && change.moves);
+        let stays = |name: &&str| plan.etcd_members().any(|node| node.name == *name) && !moves(name);
+        let known = plan.etcd.external && before.len() >= MEMBERS;
+        if !known || !before.iter().any(|name| moves(name)) || before.iter().any(stays) {
+            return None;
+        }
+        let message = "no member of etcd would keep its address, and API servers would know none that lives";
+        let finding = Diagnostic::error("FL1228", message).at(self.nodes_place());
+        Some(finding.label(self.recorded(&before)).help(
+            "keep the address of one member: replace the others, run the scripts of the control planes, and then change the last one",
+        ))
+    }
+
+    /// A cluster has an even number of members on its way to another number alone.
+    pub(super) fn even_members(&self) -> Option<Diagnostic> {
+        let plan = &self.render.project.plan;
+        let count = match plan.etcd.external {
+            true => plan.etcd_members().count(),
+            false => plan.control_planes().count(),
+        };
+        let before = self.members_before();
+        if count % 2 != 0 || count == before.len() {
+            return None;
+        }
+        let message = format!("etcd would have {count} members, and an even number is for the way to another one");
+        let finding = Diagnostic::error("FL0209", message).at(self.nodes_place());
+        let finding = finding.label(self.recorded(&before));
+        Some(finding.help(format!(
+            "use {} or {}; as a step to another number of members, one at a time, render with --accept FL0209 (docs/day-two.md)",
+            count - 1,
+            count + 1
+        )))
+    }
+
+    /// The members of the record, by name.
+    fn members_before(&self) -> Vec<&str> {
+        let machines = self.base.iter().flat_map(|base| &base.machines);
+        let members = machines.filter(|(_, own)| self.is_member(&own.roles));
+        members.map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// `the record has etcd1, etcd2 (firelay.state.yaml:40)`.
+    fn recorded(&self, names: &[&str]) -> String {
+        let text = self.state.text.as_ref().zip(names.first());
+        let label = text.map(|(text, first)| {
+            let line = text.line(&["machines", first]);
+            format!("the record has {} ({line})", record::listed(names))
+        });
+        label.unwrap_or_default()
+    }
+
+    fn nodes_place(&self) -> Option<Span> {
+        let spec = self.render.project.spec.root();
+        spec.and_then(|root| root.get("nodes")).map(|nodes| nodes.span)
     }
 
     fn is_member(&self, roles: &[Role]) -> bool {

@@ -11,7 +11,9 @@ use time::{Duration, OffsetDateTime};
 use super::{
     super::{assembly::Assembly, failure::Failure, project::Project, streams},
     State,
-    base::{adopted, caught_up, contradiction, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded},
+    base::{
+        adopted, behind, caught_up, contradiction, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded,
+    },
 };
 use crate::{
     changes::{Action, Configuration, Handler, MachineChange},
@@ -90,6 +92,8 @@ pub struct Update<'a> {
     pub(super) tree: BTreeMap<String, MachineRecord>,
     /// A script of an earlier update that nobody has said is done.
     pub(super) pending: Option<String>,
+    /// The first of them after which a machine may have another version of a program.
+    pub(super) behind: Option<String>,
     /// The record after this render.
     pub next: Record,
     /// Findings about the change, before any was accepted.
@@ -128,6 +132,7 @@ impl<'a> Update<'a> {
             base,
             tree,
             pending: last.and_then(|last| pending(render.out, last)),
+            behind: last.and_then(|last| behind(render.out, last)),
         };
         if let Some(base) = update.base.as_ref().filter(|_| !render.whole) {
             update.next = update.next.kept_from(base);

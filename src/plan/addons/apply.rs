@@ -62,10 +62,21 @@ pub(super) fn apply(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mu
             .filter_map(|(name, _)| fetched(name, node, store, report))
             .collect();
         node.artifacts.extend(further);
-        if node.os.package_command.is_some() && !node.preinstalled && !requirements.packages.is_empty() {
-            let host = Arc::make_mut(&mut node.host);
-            host.packages = names::distinct(host.packages.iter().chain(&requirements.packages).cloned());
-        }
+        install(node, &requirements.packages);
+    }
+    plan.pki.renews_etcd = requirements.etcd_key;
+    let servers = plan
+        .nodes
+        .iter_mut()
+        .filter(|node| node.roles.control_plane || node.roles.etcd);
+    servers.for_each(|node| install(node, &requirements.etcd_packages));
+}
+
+/// Adds packages of the system, where it has a package manager and programs are downloaded.
+fn install(node: &mut NodePlan, packages: &[String]) {
+    if node.os.package_command.is_some() && !node.preinstalled && !packages.is_empty() {
+        let host = Arc::make_mut(&mut node.host);
+        host.packages = names::distinct(host.packages.iter().chain(packages).cloned());
     }
 }
 

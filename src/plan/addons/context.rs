@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     declaration::Kind,
-    plan::{AddonPlan, NetworkPlan, NodePlan, Plan},
+    plan::{AddonPlan, NetworkPlan, NodePlan, Plan, kubelet::SERVER_TLS_BOOTSTRAP},
     spec::{JoinIdentity, ProxyMode},
 };
 
@@ -43,6 +43,11 @@ pub fn context(plan: &Plan) -> Value {
         "platform": platforms,
         "caKeys": plan.pki.ca_keys,
         "unrenewedLast": plan.pki.unrenewed_last,
+        "validity": {
+            "leaf": plan.pki.leaf_validity.whole_seconds(),
+            "backdate": plan.pki.backdate.whole_seconds(),
+        },
+        "servingOnRequest": plan.kubernetes.kubelet_config.get(SERVER_TLS_BOOTSTRAP) == Some(&true.into()),
         "externalEtcd": plan.etcd.external,
         "metadataFirewall": plan.metadata_firewall,
         "cni": cni.map(AddonPlan::key).unwrap_or_default(),

@@ -76,6 +76,7 @@ impl Asker<'_> {
         append(&mut all.sans, one.sans);
         append(&mut all.runtimes, one.runtimes);
         append(&mut all.packages, one.packages);
+        append(&mut all.etcd_packages, one.etcd_packages);
         append(
             &mut all.binaries,
             one.binaries.into_iter().map(|it| (it.name, it.roles)).collect(),
@@ -84,6 +85,7 @@ impl Asker<'_> {
         all.without_node_cidrs |= one.node_cidrs == Some(false);
         all.serving_certificates |= one.serving_certificates == Some(true);
         all.approves_serving |= one.approves_serving == Some(true);
+        all.etcd_key |= one.etcd_key == Some(true);
         let kernel = one.kernel.as_deref().and_then(|least| kernel(least, self.addon));
         all.kernel = kernel.max(all.kernel.take());
         for file in one.files {

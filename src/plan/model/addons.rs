@@ -73,6 +73,8 @@ pub struct Requirements {
     pub serving_certificates: bool,
     /// It approves the serving certificates that kubelets request.
     pub approves_serving: bool,
+    /// Members of external etcd and control planes hold the key of etcd's CA.
+    pub etcd_key: bool,
     pub kubelet_config: BTreeMap<String, Value>,
     /// Flags of the kubelet.
     pub kubelet_arguments: BTreeMap<String, String>,
@@ -89,6 +91,8 @@ pub struct Requirements {
     /// Further OCI runtimes.
     pub runtimes: Vec<Handler>,
     pub packages: Vec<String>,
+    /// Packages of control planes and of members of external etcd alone.
+    pub etcd_packages: Vec<String>,
 }
 
 /// A port that a program listens on.
@@ -158,6 +162,10 @@ pub fn among(roles: &[On], node: RoleSet) -> bool {
     let is = |role: &On| match role {
         On::ControlPlane => node.control_plane,
         On::Worker => node.worker,
+        On::Etcd => node.etcd,
     };
-    node.kubernetes() && (roles.is_empty() || roles.iter().any(is))
+    match roles.is_empty() {
+        true => node.kubernetes(),
+        false => roles.iter().any(is),
+    }
 }

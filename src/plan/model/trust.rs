@@ -21,6 +21,8 @@ pub struct PkiPlan {
     /// Extra SANs of the API server.
     pub extra_sans: Vec<String>,
     pub ca_keys: CaKeys,
+    /// Members of external etcd and control planes hold the key of etcd's CA, and renew what it signs.
+    pub renews_etcd: bool,
 }
 
 impl PkiPlan {
@@ -34,9 +36,9 @@ impl PkiPlan {
         self.ca_keys == CaKeys::ControlPlane
     }
 
-    /// Whether control planes have the key of etcd's CA: they run its members.
+    /// Whether control planes have the key of etcd's CA: they run its members, or renew their certificate for external ones.
     pub fn holds_etcd_key(&self, etcd: &EtcdPlan) -> bool {
-        self.ca_keys == CaKeys::ControlPlane && !etcd.external
+        self.ca_keys == CaKeys::ControlPlane && (!etcd.external || self.renews_etcd)
     }
 }
 

@@ -305,3 +305,62 @@ fn a_foreign_program_reads_the_calendar() {
     assert_eq!(identifiers(&events(&longer)), identifiers(&read));
     assert_eq!(identifiers(&read).len(), read.len());
 }
+
+/// With `etcd: true` members hold the key of etcd's CA: `certs`, `verify` and `audit` say so, and others may not have it.
+#[test]
+fn members_that_renew_hold_the_key_of_their_authority() {
+    let desk = Desk::with_spec("external-etcd");
+    let renews = [
+        "--set",
+        "addons.certificateRenewal={ etcd: true }",
+        "--set",
+        "pki.leafValidity=1000h",
+    ];
+    let run = |verb: &[&str]| desk.run(&[verb, &renews[..]].concat());
+    assert_eq!(run(&["render", "--new-secrets"]).code, 0);
+    let certs = run(&["certs", "--output", "json"]).json();
+    let renewal = |title: &str| {
+        let all = certs["credentials"].as_array().unwrap().iter();
+        let own: std::collections::BTreeSet<_> = all
+            .filter(|own| own["title"] == title)
+            .map(|own| own["renewal"].to_string())
+            .collect();
+        own
+    };
+    for title in [
+        "etcd server",
+        "etcd peer",
+        "kube-etcd-healthcheck-client",
+        "kube-apiserver-etcd-client",
+    ] {
+        let own = renewal(title);
+        assert!(
+            own.len() == 1 && own.iter().all(|own| own.contains("imer")),
+            "{title}: {own:?}"
+        );
+    }
+    assert_eq!(desk.run(&["verify"]).code, 0);
+    for secrets in [&[][..], &["--secrets", "firelay.secrets.yaml"]] {
+        let ran = desk.run(&[&["audit"], secrets].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(
+            ran.stdout
+                .contains("signs        CA etcd-ca                      x  .  x"),
+            "{ran:?}"
+        );
+    }
+    // The same key beside a member that renews nothing.
+    let member = desk.read("out/nodes/etcd1/user-data");
+    assert!(member.contains("/etc/firelay/etcd/ca.key"));
+    let bundle = desk.read("firelay.secrets.yaml");
+    let (_, etcd) = bundle.split_once("etcd:").unwrap();
+    let (_, key) = etcd.split_once("key: |\n").unwrap();
+    let lines = key.lines().map(str::trim);
+    let mut lines: Vec<_> = lines.take_while(|line| !line.starts_with("-----END")).collect();
+    lines.push("-----END EC PRIVATE KEY-----\n");
+    let pem = lines.join("\n");
+    let stray = serde_json::json!([{ "path": "/opt/key", "content": pem, "mode": "0600" }]);
+    let files = format!("nodes[etcd{{1..3}}].files={stray}");
+    let ran = desk.run(&["render", "--set", &files]);
+    assert!(ran.code == 5 && ran.stderr.contains("FL1084"), "{ran:?}");
+}

@@ -216,3 +216,51 @@ fn a_directory_among_the_specs_is_the_tree() {
     let twice = desk.run(&["plan", "--out", "other", "other"]);
     assert!(twice.stderr.contains("other is a directory, not a spec"), "{twice:?}");
 }
+
+/// From 1.34 to 1.37: the plan names each update, with the programs that change with it and the commands.
+#[test]
+fn a_plan_over_several_minors_lists_each_update() {
+    let desk = Desk::of("ha-ubuntu");
+    let old = "kubernetes.version=1.34.11";
+    let ran = desk.run(&["render", "--founded", "--set", old]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let over = ["--set", "kubernetes.version=1.37.1"];
+    let everything = desk.everything();
+    assert_eq!(desk.run(&[&["render"], &over[..]].concat()).code, 3);
+    let ran = desk.run(&[&["plan"], &over[..]].concat());
+    assert!(ran.code == 3 && ran.stderr.contains("FL1212"), "{ran:?}");
+    for text in [
+        "No minor is skipped: 3 updates lead there; go on when all machines have the version before:\n",
+        "  1. Kubernetes 1.34.11 → 1.35.8, etcd 3.5.33 → 3.6.14\n     firelay update cluster.yaml --set kubernetes.version=1.35.8\n     firelay update --done\n",
+        "  2. Kubernetes 1.35.8 → 1.36.4\n     firelay update cluster.yaml --set kubernetes.version=1.36.4\n",
+        "  3. Kubernetes 1.36.4 → 1.37.1, etcd 3.6.14 → 3.7.2, containerd 2.3.4 → 2.3.6\n",
+    ] {
+        assert!(ran.stdout.contains(text), "{text}: {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains("Order;"), "{}", ran.stdout);
+    let json = desk.run(&[&["plan", "--output", "json"], &over[..]].concat()).json();
+    assert_eq!(json["steps"].as_array().unwrap().len(), 0);
+    let upgrades = json["upgrades"].as_array().unwrap();
+    assert_eq!(upgrades.len(), 3);
+    assert_eq!(upgrades[0]["programs"][0]["name"], "etcd");
+    assert_eq!(upgrades[2]["new"], "1.37.1");
+    assert_eq!(desk.everything(), everything);
+    // Each of the updates is taken, in this order.
+    for upgrade in upgrades {
+        for command in upgrade["commands"].as_array().unwrap() {
+            let words: Vec<_> = command.as_str().unwrap().split(' ').skip(1).collect();
+            let ran = desk.run(&words);
+            assert_eq!(ran.code, 0, "{command}: {ran:?}");
+        }
+    }
+    assert_eq!(desk.run(&["plan", "--set", "kubernetes.version=1.37.1"]).code, 0);
+    // What the spec sets and a version on the way does not know.
+    let own = Desk::of("ha-ubuntu");
+    let pinned = [
+        "--set",
+        "kubernetes.featureGates={ APIServerWebhookAuthenticationToken: true }",
+    ];
+    assert_eq!(own.run(&["render", "--founded", "--set", old]).code, 0);
+    let ran = own.run(&[&["plan"], &over[..], &pinned[..]].concat());
+    assert!(ran.stdout.contains("     the spec is refused with it: FL0"), "{ran:?}");
+}

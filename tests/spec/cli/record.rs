@@ -225,7 +225,7 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
         .find(|line| line.starts_with("    entryDigest: "))
         .unwrap();
     let last = genuine.rsplit_once("  worker-3:\n").unwrap().1;
-    let cases: [(&str, &str, &[&str]); 18] = [
+    let cases: [(&str, &str, &[&str]); 19] = [
         (
             "cluster: prod",
             "cluster: home",
@@ -241,7 +241,12 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
             "kubernetes: \"1.35.8\"",
             &["FL1203", "`versionsDigest` is not of"],
         ),
-        (founded_at, "", &["FL1203", "`foundedAt` was above"]),
+        (founded_at, "", &["FL1203", "and of `foundedAt`"]),
+        (
+            "foundedAt: \"2026-11-25",
+            "foundedAt: \"2026-11-24",
+            &["FL1203", "and of `foundedAt`"],
+        ),
         (
             "foundedAt: \"2026",
             "foundedAt: \"2099",
@@ -836,5 +841,253 @@ fn the_next_step_of_encryption_waits_for_the_scripts_of_the_last() {
     );
     assert_eq!(desk.run(&["update", "--done"]).code, 0);
     let ran = desk.run(&["plan"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+/// `founded --at` reads no bundle: the record keeps the date that its digest is of, until the next render.
+#[test]
+fn the_date_of_the_founding_is_corrected_by_the_verb_alone() {
+    let desk = founded("ha-ubuntu");
+    let genuine = desk.read(RECORD);
+    for at in ["2026-11-20T08:00:00Z", "2026-11-21T08:00:00Z"] {
+        assert_eq!(desk.run(&["founded", "--at", at]).code, 0);
+        assert!(desk.read(RECORD).contains("foundedBefore: \"2026-11-25T12:00:00Z\""));
+        assert_eq!(desk.run(&["plan"]).code, 0);
+    }
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let corrected = desk.read(RECORD);
+    assert!(corrected.contains("foundedAt: \"2026-11-21T08:00:00Z\"") && !corrected.contains("foundedBefore"));
+    assert_eq!(desk.run(&["founded", "--at", "2026-11-25T12:00:00Z"]).code, 0);
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.read(RECORD), genuine);
+}
+
+/// Workers that become control planes join etcd: none of its members is replaced.
+#[test]
+fn a_worker_that_becomes_a_control_plane_is_a_new_member() {
+    let desk = Desk::of("ha-ubuntu");
+    let spec = desk.read("cluster.yaml");
+    let (head, _) = spec.split_once("  - { name: cp2").unwrap();
+    let nodes = |role: &str| {
+        let node = |at: usize| format!("  - {{ name: w{at}, roles: [{role}], addresses: [10.0.0.2{at}] }}\n");
+        [1, 2].map(node).concat() + "  - { name: w3, roles: [worker], addresses: [10.0.0.23] }\n"
+    };
+    desk.write("cluster.yaml", &(head.to_owned() + &nodes("worker")));
+    assert_eq!(desk.run(&["render", "--founded"]).code, 0);
+    desk.write("cluster.yaml", &(head.to_owned() + &nodes("control-plane")));
+    // The document of the lone member lists its peers, and changes: `update` takes that there in place.
+    let ran = desk.run(&["plan"]);
+    assert!(ran.code == 0 && !ran.stderr.contains("FL1217"), "{ran:?}");
+    let order = "  1. replace control plane w1\n  2. replace control plane w2\n";
+    assert!(ran.stdout.contains(order), "{ran:?}");
+    let ran = desk.run(&["update"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    // A control plane of two is replaced by nobody.
+    let two = Desk::of("ha-ubuntu");
+    let pair = ["--set", "nodes[cp3]=null"];
+    let ran = two.run(&[&["render", "--founded", "--accept", "FL0209"], &pair[..]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    refused(
+        &two,
+        &["render", "--set", "nodes[cp3]=null", "--replace", "cp2"],
+        &["FL1217", "etcd has 2 members"],
+    );
+}
+
+/// Without the last tree nobody knows what a change asks of a machine: `plan` refuses what `render` does.
+#[test]
+fn a_lone_control_plane_without_a_tree_is_not_changed() {
+    let desk = founded("single-node");
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    let changed = "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]";
+    for verb in ["plan", "render"] {
+        refused(&desk, &[verb, "--set", changed], &["FL1217", "home1 would be replaced"]);
+    }
+}
+
+/// Scripts that bring a label wait for nobody, and those of a new version do.
+#[test]
+fn the_next_minor_waits_for_scripts_that_bring_programs_alone() {
+    let version = |minor: &str| format!("kubernetes.version={minor}");
+    let (old, new) = (version("1.35.8"), version("1.36.4"));
+    let label = "nodes[cp1].labels.tier=app";
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render", "--founded", "--set", &old]).code, 0);
+    assert_eq!(desk.run(&["update", "--set", &old, "--set", label]).code, 0);
+    assert!(
+        desk.read("out/update/1/ORDER")
+            .contains("# settings alone: the next minor")
+    );
+    let both = ["--set", &new, "--set", label];
+    assert_eq!(desk.run(&[&["plan"], &both[..]].concat()).code, 0);
+    // A patch release brings programs.
+    let patch = version("1.35.7");
+    let other = Desk::of("ha-ubuntu");
+    assert_eq!(other.run(&["render", "--founded", "--set", &patch]).code, 0);
+    assert_eq!(other.run(&["update", "--set", &old]).code, 0);
+    assert!(!other.read("out/update/1/ORDER").contains("settings alone"));
+    refused(
+        &other,
+        &["plan", "--set", &new],
+        &["FL1212", "out/update/1/cp1.sh is there"],
+    );
+    // A label that follows does not free the way.
+    assert_eq!(other.run(&["update", "--set", &old, "--set", label]).code, 0);
+    refused(
+        &other,
+        &["plan", "--set", &new, "--set", label],
+        &["FL1212", "out/update/1/"],
+    );
+}
+
+/// Parameters that are left out have a value, too.
+#[test]
+fn a_default_of_the_datapath_that_is_written_out_is_no_change() {
+    let desk = founded("ha-ubuntu");
+    for (value, differs) in [
+        ("network.cni.flannel.port=8472", false),
+        ("network.cni.flannel.vni=1", false),
+        ("network.cni.flannel.port=8473", true),
+        ("network.cni.flannel.vni=2", true),
+    ] {
+        let ran = desk.run(&["plan", "--set", value]);
+        assert!(
+            ran.code == 0 && ran.stderr.contains("FL1226") == differs,
+            "{value}: {ran:?}"
+        );
+    }
+}
+
+/// From three control planes to one, and back: each step has an even number on its way.
+#[test]
+fn a_cluster_goes_from_three_control_planes_to_one_and_back() {
+    let desk = Desk::of("ha-ubuntu");
+    let without = |names: &[&str]| -> Vec<String> {
+        let sets = names.iter().map(|name| format!("nodes[{name}]=null"));
+        sets.flat_map(|set| ["--set".to_owned(), set]).collect()
+    };
+    let run = |verb: &[&str], names: &[&str]| {
+        let sets = without(names);
+        let sets: Vec<_> = sets.iter().map(String::as_str).collect();
+        desk.run(&[verb, &sets[..]].concat())
+    };
+    let even = run(&["render"], &["cp3"]);
+    assert!(
+        even.code == 3
+            && even.stderr.contains("error[FL0209]")
+            && even.stderr.contains("a new cluster should not begin so"),
+        "{even:?}"
+    );
+    let checked = run(&["check"], &["cp3"]);
+    assert!(
+        checked.code == 0 && checked.stderr.contains("warning[FL0209]"),
+        "{checked:?}"
+    );
+    assert_eq!(run(&["render", "--founded"], &[]).code, 0);
+    let (two, one) = (["cp3"], ["cp2", "cp3"]);
+    let refused = run(&["plan"], &two);
+    assert!(
+        refused.code == 3
+            && refused.stderr.contains("etcd would have 2 members")
+            && refused
+                .stderr
+                .contains("the record has cp1, cp2, cp3 (firelay.state.yaml:"),
+        "{refused:?}"
+    );
+    let away = ["render", "--accept", "FL0209", "--accept", "FL1218"];
+    let ran = run(&away, &two);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(desk.read(RECORD).contains("- code: FL0209\n"));
+    // The number is that of the record: a warning of the spec is left.
+    let again = run(&["plan"], &two);
+    assert!(again.code == 0 && again.stderr.contains("warning[FL0209]"), "{again:?}");
+    for (names, accept) in [(&one[..], "FL1218"), (&two[..], "FL0209")] {
+        let ran = run(&["update", "--accept", accept], names);
+        assert_eq!(ran.code, 0, "{names:?}: {ran:?}");
+    }
+    let ran = run(&["update"], &[]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+/// `external-etcd`, rendered with a new bundle and founded.
+fn external() -> Desk {
+    let desk = Desk::with_spec("external-etcd");
+    assert_eq!(desk.run(&["render", "--new-secrets", "--founded"]).code, 0);
+    desk
+}
+
+/// A member of external etcd has no Node.
+#[test]
+fn members_and_workers_that_go_at_once_have_a_way_each() {
+    let desk = external();
+    let members = "nodes[etcd{1..3}].addresses=[10.2.0.31-10.2.0.33]";
+    assert_eq!(desk.run(&["plan", "--set", members]).code, 0);
+    let spec = desk.read("cluster.yaml");
+    desk.write(
+        "cluster.yaml",
+        &spec
+            .replace("etcd{1..3}", "etcd{1..2}")
+            .replace("10.2.0.31-10.2.0.33", "10.2.0.31-10.2.0.32")
+            .replace("\"w{1..2}\"", "w1")
+            .replace("10.2.0.21-10.2.0.22", "10.2.0.21"),
+    );
+    refused(
+        &desk,
+        &["plan", "--accept", "FL0209"],
+        &[
+            "FL1218",
+            "members of etcd (etcd3): one after the other, firelay-reset --yes on its machine",
+            "Nodes (w2): drain and delete them",
+        ],
+    );
+}
+
+/// API servers know members by their addresses.
+#[test]
+fn members_of_external_etcd_do_not_all_move_at_once() {
+    let desk = external();
+    let moved = |first: &str| format!("nodes[etcd{{1..3}}].addresses=[{first}]");
+    let all = moved("10.2.0.41-10.2.0.43");
+    for verb in ["plan", "render", "update"] {
+        refused(
+            &desk,
+            &[verb, "--set", &all],
+            &[
+                "FL1228",
+                "the record has etcd1, etcd2, etcd3 (firelay.state.yaml:",
+                "keep the address of one member",
+            ],
+        );
+    }
+    refused(
+        &desk,
+        &[
+            "plan",
+            "--set",
+            &all,
+            "--replace",
+            "etcd1",
+            "--replace",
+            "etcd2",
+            "--replace",
+            "etcd3",
+        ],
+        &["FL1228"],
+    );
+    let spec = desk.read("cluster.yaml");
+    let split = spec.replace(
+        "{ name: \"etcd{1..3}\", roles: [etcd], addresses: [10.2.0.31-10.2.0.33] }",
+        "{ name: \"etcd{1..2}\", roles: [etcd], addresses: [10.2.0.41-10.2.0.42] }\n  - { name: etcd3, roles: [etcd], addresses: [10.2.0.33] }",
+    );
+    assert_ne!(spec, split);
+    desk.write("cluster.yaml", &split);
+    let ran = desk.run(&["plan"]);
+    assert!(
+        ran.code == 0 && ran.stdout.contains("replace etcd member etcd1"),
+        "{ran:?}"
+    );
+    assert_eq!(desk.run(&["update"]).code, 0);
+    desk.write("cluster.yaml", &split.replace("10.2.0.33] }", "10.2.0.43] }"));
+    let ran = desk.run(&["update"]);
     assert_eq!(ran.code, 0, "{ran:?}");
 }

@@ -1,0 +1,199 @@
+//! An upgrade over several minors of Kubernetes: each minor is an update of its own, with the versions that belong to it.
+
+use std::path::Path;
+
+use firelay_base::table::bold;
+use firelay_yaml::diagnostic::Severity;
+use semver::Version;
+use serde::Serialize;
+
+use super::super::{
+    failure::shell_word,
+    project::{Project, command},
+    state::Update,
+};
+use crate::{
+    cli::{self, Inputs},
+    plan::{self, Plan},
+    record::{MINOR_STEPS, Record},
+};
+
+/// The value of the spec that differs between the updates.
+const VERSION: &str = "kubernetes.version";
+
+/// One update on the way.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Upgrade {
+    /// The version of Kubernetes before it.
+    old: String,
+    /// The version after it.
+    new: String,
+    /// etcd and the container runtime, where they change with it.
+    programs: Vec<Program>,
+    /// The first error of the spec with this version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+    /// What to run. Between them the scripts of the update run.
+    commands: Vec<String>,
+}
+
+/// A program that changes together with Kubernetes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Program {
+    name: String,
+    old: String,
+    new: String,
+}
+
+/// Versions of programs by name.
+type Programs = Vec<(String, Version)>;
+
+/// The updates from the version of the record to that of the spec, if a minor lies between and nobody accepted to skip it.
+pub(super) fn upgrades(project: &Project, update: &Update<'_>, args: &cli::Plan) -> Vec<Upgrade> {
+    let is_skipped = update.findings.iter().any(|finding| finding.code == "FL1212");
+    let Some(base) = update.base().filter(|_| is_skipped) else {
+        return Vec::new();
+    };
+    let (old, new) = (&base.kubernetes, &project.plan.kubernetes.version);
+    if old.major != new.major || new.minor <= old.minor + MINOR_STEPS {
+        return Vec::new();
+    }
+    let (mut last, mut programs) = (old.clone(), of_record(base));
+    let mut upgrades = Vec::new();
+    for minor in old.minor + 1..=new.minor {
+        let Some(version) = newest(project, new, minor) else {
+            continue;
+        };
+        let upgrade = upgrade(project, args, (&last, &version), &mut programs);
+        upgrades.push(upgrade);
+        last = version;
+    }
+    upgrades
+}
+
+/// The version of the spec for its own minor, and the newest release of the catalog for all others.
+fn newest(project: &Project, new: &Version, minor: u64) -> Option<Version> {
+    if minor == new.minor {
+        return Some(new.clone());
+    }
+    let profile = project.profiles.kubernetes(&Version::new(new.major, minor, 0))?;
+    profile.versions.first().cloned()
+}
+
+fn upgrade(project: &Project, args: &cli::Plan, (old, new): (&Version, &Version), programs: &mut Programs) -> Upgrade {
+    let set = format!("{VERSION}={new}");
+    let resolved = plan::load(&project.spec.with(std::slice::from_ref(&set)), &project.profiles);
+    let (changed, refused) = match resolved {
+        Ok((plan, _)) => {
+            let last = std::mem::replace(programs, of_plan(&plan));
+            (differences(&last, programs), None)
+        }
+        Err(findings) => {
+            let error = findings.iter().find(|finding| finding.severity == Severity::Error);
+            (
+                Vec::new(),
+                error.map(|error| format!("{}: {}", error.code, error.message)),
+            )
+        }
+    };
+    Upgrade {
+        old: old.to_string(),
+        new: new.to_string(),
+        programs: changed,
+        refused,
+        commands: commands(args, &set),
+    }
+}
+
+/// The command that writes the scripts, and the one after them.
+fn commands(args: &cli::Plan, set: &str) -> Vec<String> {
+    let flag = |name: &str, path: &Path| format!(" --{name} {}", shell_word(path));
+    let out = Some(&args.out).filter(|out| *out != Path::new(cli::OUT));
+    let out = out.map(|out| flag("out", out)).unwrap_or_default();
+    let state = args
+        .state
+        .file
+        .as_ref()
+        .map(|file| flag("state", file))
+        .unwrap_or_default();
+    vec![
+        format!("{}{out}{state}", command("update", &with_version(&args.inputs, set))),
+        format!("firelay update --done{out}"),
+    ]
+}
+
+/// The inputs of a command for another version.
+fn with_version(inputs: &Inputs, set: &str) -> Inputs {
+    let mut inputs = inputs.clone();
+    let spec = &mut inputs.spec;
+    spec.set.retain(|own| !own.starts_with(&format!("{VERSION}=")));
+    spec.set.push(set.to_owned());
+    inputs
+}
+
+fn of_record(base: &Record) -> Programs {
+    let runtimes = [("containerd", &base.containerd), ("crio", &base.crio)];
+    let runtimes = runtimes
+        .into_iter()
+        .filter_map(|(name, version)| Some((name, version.as_ref()?)));
+    let all = std::iter::once(("etcd", &base.etcd)).chain(runtimes);
+    all.map(|(name, version)| (name.to_owned(), version.clone())).collect()
+}
+
+fn of_plan(plan: &Plan) -> Programs {
+    let runtime = &plan.runtime;
+    vec![
+        ("etcd".to_owned(), plan.etcd.version.clone()),
+        (runtime.service.name.clone(), runtime.version.clone()),
+    ]
+}
+
+fn differences(old: &Programs, new: &Programs) -> Vec<Program> {
+    let change = |(name, new): &(String, Version)| {
+        let (_, old) = old.iter().find(|(own, _)| own == name)?;
+        (old != new).then(|| Program {
+            name: name.clone(),
+            old: old.to_string(),
+            new: new.to_string(),
+        })
+    };
+    new.iter().filter_map(change).collect()
+}
+
+/// The updates for people.
+pub(super) fn text(upgrades: &[Upgrade]) -> Vec<String> {
+    if upgrades.is_empty() {
+        return Vec::new();
+    }
+    let head = format!(
+        "No minor is skipped: {} updates lead there; go on when all machines have the version before:",
+        upgrades.len()
+    );
+    let one = |(number, upgrade): (usize, &Upgrade)| {
+        let programs = upgrade
+            .programs
+            .iter()
+            .map(|own| format!(", {} {} → {}", own.name, own.old, own.new));
+        let first = format!(
+            "  {}. Kubernetes {} → {}{}",
+            number + 1,
+            upgrade.old,
+            upgrade.new,
+            programs.collect::<String>()
+        );
+        let refused = upgrade
+            .refused
+            .iter()
+            .map(|refused| format!("     the spec is refused with it: {refused}"));
+        let commands = upgrade.commands.iter().map(|command| format!("     {command}"));
+        std::iter::once(first)
+            .chain(refused)
+            .chain(commands)
+            .collect::<Vec<_>>()
+    };
+    [String::new(), bold(&head)]
+        .into_iter()
+        .chain(upgrades.iter().enumerate().flat_map(one))
+        .collect()
+}
