@@ -17,19 +17,18 @@ use super::{
         check::{check_age, check_sizes},
         failure::Failure,
         measure, plan, progress,
-        project::{Project, Resolution, load_profiles, print_findings, refusal},
+        project::{Project, Resolution, load_profiles},
         rendered::Rendered,
         state::{Applying, Rendering, State, Update, same_cluster},
     },
     changes::Changes,
     findings::{Entry, of_spec as of_diagnostics},
+    outline::facts,
 };
 use crate::{
     audit::{Catalogue, MachineFiles, Report as Exposure},
     changes::Counts,
     cli::{Inputs, Report, StateArgs},
-    node::endpoint::lead,
-    plan::Plan,
     redact::redact_spec,
     tree::{Manifest, ManifestFile, TreeReader},
 };
@@ -100,9 +99,13 @@ pub(super) fn of_spec(
     let rendered = rendered.map_err(|failure| measure::explained(project, &bundle, failure))?;
     let changes = compared(args, project, &mut update, last.as_ref(), &rendered)?;
     let dates = Dates::of(state.record(), last.as_ref(), &bundle);
-    let credentials = Inventory::of(&project.plan, &bundle, &dates)?.credentials;
-    let fetch = |path: &str| rendered.get(path, &args.tree);
-    let tree = Tree::read(rendered.manifest.to_json().as_bytes(), &fetch, &args.tree)?;
+    let (credentials, tree, picture) = progress::during("reading the documents", || {
+        let credentials = Inventory::of(&project.plan, &bundle, &dates)?.credentials;
+        let fetch = |path: &str| rendered.get(path, &args.tree);
+        let tree = Tree::read(rendered.manifest.to_json().as_bytes(), &fetch, &args.tree)?;
+        let picture = Picture::of(&tree);
+        Ok::<_, Failure>((credentials, tree, picture))
+    })?;
     let catalogue = audit::catalogue(&project.plan, &bundle);
     let machines = progress::during("searching for secrets", || searched(&catalogue, &rendered, &args.tree))?;
     let exposure = audit::of_machines((&catalogue, &bundle), machines, &project.profiles);
@@ -113,7 +116,7 @@ pub(super) fn of_spec(
     let subject = Subject {
         out: args.tree.clone(),
         facts: facts(&project.plan),
-        picture: Picture::of(&tree),
+        picture,
         verified: progress::during("verifying", || check(&tree, now.max(bundle.issued_at))),
         diagnostics: [of_diagnostics(&source, &project.warnings, "check"), of_changes].concat(),
         manifest: rendered.manifest,
@@ -126,33 +129,12 @@ pub(super) fn of_spec(
     done(&subject, &update)
 }
 
-fn facts(plan: &Plan) -> Facts {
-    let (network, endpoint) = (&plan.network, &plan.endpoint);
-    Facts {
-        endpoint: Some(format!("{}:{}", endpoint.host, endpoint.port)),
-        lead: plan.nodes.first().and_then(|node| lead(plan, node)),
-        service: Some(network.api_service),
-        domain: Some(plan.kubernetes.dns.domain.clone()),
-        pods: network.pods.clone(),
-        services: network.services.clone(),
-        ..Facts::default()
-    }
-}
-
 /// The project with all findings of `check`, or the refused spec.
 pub(super) fn resolve(args: &Report, now: OffsetDateTime) -> Result<Resolution, Failure> {
     match Project::open(&args.inputs.spec)? {
         Ok(project) => check_sizes(check_age(project, now.date())),
         refused => Ok(refused),
     }
-}
-
-/// The project; the errors of a refused spec are printed.
-pub(super) fn accept(resolution: Resolution) -> Result<Project, Failure> {
-    resolution.map_err(|refused| {
-        print_findings(&redact_spec(&refused.spec), &refused.findings);
-        Failure::Refused(refusal(&refused.spec.name(), &refused.findings))
-    })
 }
 
 /// The changes since the last render, if there was one.
