@@ -10,6 +10,7 @@ mod rbac;
 mod references;
 mod rules;
 mod sizes;
+mod upstream;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
