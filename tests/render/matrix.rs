@@ -4,7 +4,12 @@
 
 use crate::support;
 
-use std::{collections::BTreeSet, fs, path::Path, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    process::Command,
+};
 
 use firelay::{
     commands::{assembly::Assembly, project::Project},
@@ -12,8 +17,10 @@ use firelay::{
     document::{Compression, for_os},
     profile::KubernetesProfile,
     secrets::Bundle,
+    spec::Arch,
 };
 use rayon::prelude::*;
+use semver::Version;
 use support::{documents, firelay, plan::PROFILES, root, said, succeed};
 
 use super::{conform::SCHEMA, manifests};
@@ -220,4 +227,68 @@ fn document(spec: &str, bundle: &Bundle) -> String {
         .unwrap()
         .render(&files, Compression::None)
         .unwrap_or_else(|error| panic!("{error}: {spec}"))
+}
+
+/// Images of the add-on's releases, digests of their manifests, and digests of the catalogue.
+fn declared(addon: &str) -> [BTreeSet<String>; 3] {
+    let declaration = declarations().find(|it| it.name == addon).unwrap();
+    let releases = || declaration.releases.iter();
+    let named = |version: &Version, image: &String| image.replace("{version}", &version.to_string());
+    let images = releases().flat_map(|(version, it)| it.images.values().map(move |image| named(version, image)));
+    let manifests = releases().flat_map(|(_, it)| it.fetched.iter().map(|file| file.sha256.clone()));
+    let artifacts = PROFILES.catalog.artifacts.values();
+    let artifacts = artifacts.flat_map(|it| {
+        it.releases
+            .keys()
+            .filter_map(move |version| it.digest(version, Arch::Amd64))
+    });
+    [
+        images.collect(),
+        manifests.collect(),
+        artifacts.map(str::to_owned).collect(),
+    ]
+}
+
+/// Images and files in the document of a cluster with one add-on that the verbs for an air gap do not name.
+fn unlisted(addon: &str, spec: &str, bundle: &Bundle) -> Vec<String> {
+    let document = document(spec, bundle);
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("cluster.yaml"), spec).unwrap();
+    let told = |arguments: &[&str]| succeed(firelay(arguments).current_dir(folder.path()), "faketime");
+    let list = told(&["artifacts", "list", "--output", "json"]);
+    let copies = told(&["artifacts", "images"]);
+    let plan = told(&["artifacts", "mirror", "mirror", "--plan"]);
+    let [images, manifests, artifacts] = declared(addon).map(|all| {
+        let used = all
+            .iter()
+            .filter(|it| document.contains(it.as_str()))
+            .cloned()
+            .collect::<Vec<_>>();
+        assert!(
+            all.is_empty() || !used.is_empty(),
+            "{addon}: the document has none of {all:?}"
+        );
+        used
+    });
+    let pulled = |image: &String| copies.lines().any(|line| line == image) && list.contains(&format!("\"{image}\""));
+    let fetched = |digest: &String| list.contains(&format!("\"{digest}\"")) && plan.contains(digest.as_str());
+    let files = manifests.into_iter().chain(artifacts).filter(|it| !fetched(it));
+    let lacking = images.into_iter().filter(|it| !pulled(it)).chain(files);
+    lacking.map(|it| format!("{addon}: {it}")).collect()
+}
+
+#[test]
+fn every_image_and_file_of_an_add_on_is_among_what_a_mirror_needs() {
+    let bundle = fs::read_to_string(root().join("tests/fixtures/bundles/single-node.yaml")).unwrap();
+    let bundle = Bundle::parse("bundle", &bundle).unwrap();
+    let specs = manifests::specs(&declarations().collect::<Vec<_>>());
+    // The newest minor that each names.
+    let newest: BTreeMap<_, _> = specs.into_iter().map(|(addon, _, spec)| (addon, spec)).collect();
+    let newest: Vec<_> = newest.into_iter().collect();
+    let mirror = "artifacts: { mirror: \"https://mirror.example.com\" }\n";
+    let lacking = newest
+        .par_iter()
+        .flat_map_iter(|(addon, spec)| unlisted(addon, &format!("{spec}{mirror}"), &bundle));
+    let lacking: Vec<_> = lacking.collect();
+    assert!(lacking.is_empty(), "{lacking:#?}");
 }
