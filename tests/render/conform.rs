@@ -148,7 +148,7 @@ fn no_file_of_the_user_takes_the_place_of_another() {
 }
 
 /// Runs `cloud-init schema` for many files: starting it for each would take as long as the work itself.
-const SCHEMA: &str = "import sys
+pub const SCHEMA: &str = "import sys
 from cloudinit.config import schema
 for path in sys.argv[1:]:
     schema.handle_schema_args('schema', schema.get_parser().parse_args(['--annotate', '--config-file', path]))

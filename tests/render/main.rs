@@ -16,6 +16,7 @@ mod host;
 mod interfaces;
 mod kms;
 mod manifests;
+mod matrix;
 mod openapi;
 mod pki;
 mod pointer;

@@ -10,6 +10,7 @@ mod rbac;
 mod references;
 mod rules;
 mod sizes;
+mod upstream;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -52,9 +53,14 @@ impl Case<'_> {
             ),
         };
         let chosen = json!({ &self.declaration.key: self.parameters });
-        let (cni, addons) = match self.declaration.kind {
-            Kind::Cni => (chosen, json!({})),
-            Kind::Addon | Kind::Kms => (json!("flannel"), chosen),
+        let (cni, addons, server) = match self.declaration.kind {
+            Kind::Cni => (chosen, json!({}), json!({})),
+            Kind::Addon => (json!("flannel"), chosen, json!({})),
+            Kind::Kms => (
+                json!("flannel"),
+                json!({}),
+                json!({ "encryption": { "kms": [chosen] } }),
+            ),
         };
         let Self {
             version,
@@ -66,7 +72,7 @@ impl Case<'_> {
             "apiVersion: firelay.dev/v1alpha1
 kind: Cluster
 name: test
-kubernetes: {{ version: {version}, kubeProxy: {proxy} }}
+kubernetes: {{ version: {version}, kubeProxy: {proxy}, apiServer: {server} }}
 endpoint: {{ host: api.example.com }}
 network: {{ pods: [{pods}], services: [{services}], cni: {cni} }}
 addons: {addons}
@@ -155,6 +161,37 @@ fn of(
         true => Ok(Vec::new()),
         false => Err(format!("{} {parameters:?}: {why}", declaration.name)),
     }
+}
+
+/// For each add-on and minor the first accepted spec with one of its examples: names of both, and the text.
+pub fn specs(declarations: &[&Declaration]) -> Vec<(String, String, String)> {
+    let minors: Vec<_> = support::plan::PROFILES.kubernetes.values().collect();
+    let pairs: Vec<_> = declarations
+        .iter()
+        .flat_map(|it| minors.iter().map(move |minor| (*it, *minor)))
+        .collect();
+    let none = Map::new();
+    let found = pairs.par_iter().filter_map(|(declaration, minor)| {
+        let version = minor.versions[0].to_string();
+        let examples = declaration.examples.iter().chain([&none]);
+        let mut cases = examples.flat_map(|parameters| {
+            PLATFORMS.map(|platform| Case {
+                declaration,
+                parameters,
+                version: &version,
+                family: "ipv4",
+                proxy: "{}",
+                platform,
+            })
+        });
+        let case = cases.find(|case| case.plan().is_ok())?;
+        Some((
+            declaration.name.clone(),
+            minor.minor.clone(),
+            case.spec().replace("[control-plane]", "[control-plane, worker]"),
+        ))
+    });
+    found.collect()
 }
 
 /// All families and modes for the newest version; one of each for the others.

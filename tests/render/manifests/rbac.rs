@@ -21,44 +21,51 @@ use super::{
 /// The API requests of a program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Listed {
+pub struct Listed {
     /// Folders of plugins and add-ons; without any, every cluster.
     #[serde(default)]
-    of: Vec<String>,
+    pub of: Vec<String>,
     /// `NAMESPACE/NAME` of a ServiceAccount.
-    account: Option<String>,
+    pub account: Option<String>,
     /// The name of a user instead.
     user: Option<String>,
     /// The condition under which it sends requests; an expression as in declarations.
     #[serde(rename = "if")]
     when: Option<String>,
     source: String,
-    rules: Vec<Rule>,
+    pub rules: Vec<Rule>,
     /// Further rules of upstream's role that ours must not have.
     #[serde(default)]
-    without: Vec<Rule>,
+    pub without: Vec<Rule>,
     /// Rules of ours that upstream's role lacks.
     #[serde(default)]
-    beyond: Vec<Rule>,
+    pub beyond: Vec<Rule>,
+}
+
+impl Listed {
+    /// The account or user.
+    pub fn subject(&self) -> &str {
+        self.account.as_ref().or(self.user.as_ref()).unwrap()
+    }
 }
 
 /// A role that the API server creates.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct BuiltIn {
-    name: String,
-    namespace: Option<String>,
-    rules: Vec<Rule>,
+pub struct BuiltIn {
+    pub name: String,
+    pub namespace: Option<String>,
+    pub rules: Vec<Rule>,
 }
 
 #[derive(Default, Deserialize)]
-struct Lists {
-    accounts: Vec<Listed>,
+pub struct Lists {
+    pub accounts: Vec<Listed>,
     #[serde(default)]
-    roles: Vec<BuiltIn>,
+    pub roles: Vec<BuiltIn>,
 }
 
-static LISTS: LazyLock<Lists> = LazyLock::new(|| {
+pub static LISTS: LazyLock<Lists> = LazyLock::new(|| {
     let folder = fs::read_dir(support::root().join("tests/manifests/rbac")).unwrap();
     let texts = folder.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
     let mut all = Lists::default();
@@ -144,8 +151,7 @@ fn listed(plan: &Plan) -> BTreeMap<&'static str, Vec<&'static Listed>> {
     };
     let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for listed in LISTS.accounts.iter().filter(|listed| holds(listed)) {
-        let subject = listed.account.as_ref().or(listed.user.as_ref()).unwrap();
-        all.entry(subject.as_str()).or_default().push(listed);
+        all.entry(listed.subject()).or_default().push(listed);
     }
     all
 }

@@ -60,6 +60,25 @@ impl Rule {
             && one(&self.verbs, ask.verb)
             && (self.resource_names.is_empty() || ask.name.is_some_and(|name| one(&self.resource_names, name)))
     }
+
+    /// Whether this is upstream's rule for a request of ours, or the other way round: upstream has other namespaces, and `VALUE` is a chart's.
+    pub fn resembles(&self, ask: &Ask<'_>) -> bool {
+        let any = |name: &str| name == "VALUE";
+        let names = match self.resource_names.iter().any(|name| any(name)) || ask.name.is_some_and(any) {
+            true => Vec::new(),
+            false => self.resource_names.clone(),
+        };
+        let namespace = self
+            .namespace
+            .as_ref()
+            .and_then(|own| ask.namespace.map_or_else(|| Some(own.clone()), |_| None));
+        Self {
+            namespace,
+            resource_names: names,
+            ..self.clone()
+        }
+        .allows(ask)
+    }
 }
 
 pub fn allowed(rules: &[&Rule], ask: &Ask<'_>) -> bool {
