@@ -19,14 +19,14 @@ use serde_json::json;
 
 use crate::{
     changes::{
-        Configuration, Handler, MachineChange, authorities, handler,
+        Configuration, Handler, MachineChange, authorities, handler, is_of_system, is_removed_last,
         registration::{self, Binary, ETCD_ENVIRONMENT, Flags, changed_binaries},
     },
     encoding::{base64, gzip, sha256_hex},
     node::{
         self, Text,
         kubeadm::{INIT, PATCHES_DIRECTORY, init_of_node},
-        update::{UpdateSteps, envelope, scripts},
+        update::{UnitCall, UpdateSteps, envelope, scripts},
     },
     plan::{NodePlan, Plan},
     record::Founding,
@@ -58,6 +58,8 @@ const PODS: [&str; 5] = [
     "kube-scheduler",
     "kube-vip",
 ];
+/// The unit of a member of external etcd.
+const ETCD: &str = "etcd.service";
 /// Units of the machine.
 const UNITS: &str = "/etc/systemd/system";
 
@@ -168,7 +170,7 @@ fn phase(change: &Change<'_>, path: &str) -> &'static str {
     let own = handler(path);
     match &own {
         Handler::RestartLate(_) => "late",
-        Handler::Restart(unit) if unit == "etcd.service" && change.change.handlers().contains(&own) => "etcd",
+        Handler::Restart(unit) if unit == ETCD && change.change.handlers().contains(&own) => "etcd",
         Handler::Certificates if path.starts_with(ETCD_CERTIFICATES) => "etcd",
         Handler::Certificates => "certificates",
         _ => "early",
@@ -197,7 +199,8 @@ fn lists(change: &Change<'_>) -> BTreeMap<&'static str, String> {
         ("etcd.list", of(&is_member)),
         ("late.list", of(&|own| own.name != "kubeadm" && !is_member(own))),
         ("laid", digests(change)),
-        ("remove", removed(change)),
+        ("remove", removed(change, false)),
+        ("remove-last", removed(change, true)),
         ("steps.list", boot_steps(change)),
         ("units", units(change)),
         ("pods", pods(change).iter().map(|pod| format!("{pod}\n")).collect()),
@@ -233,9 +236,10 @@ fn digests(change: &Change<'_>) -> String {
     paths.into_iter().filter(stays).map(line).collect()
 }
 
-fn removed(change: &Change<'_>) -> String {
+/// Files that the new document does not have: those that go first, or those that something reads until it is restarted.
+fn removed(change: &Change<'_>, last: bool) -> String {
     let gone = change.old.root.files().map(|(path, ..)| path);
-    let gone = gone.filter(|path| !change.new.root.entries.contains_key(*path));
+    let gone = gone.filter(|path| !change.new.root.entries.contains_key(*path) && is_removed_last(path) == last);
     gone.map(|path| format!("{path}\n")).collect()
 }
 
@@ -248,14 +252,37 @@ fn boot_steps(change: &Change<'_>) -> String {
         .collect()
 }
 
-/// Units that the way back restarts: `VERB UNIT`.
-fn units(change: &Change<'_>) -> String {
-    let line = |handler: &&Handler| match handler {
-        Handler::Reload(unit) => Some(format!("reload-or-restart {unit}\n")),
-        Handler::Restart(unit) | Handler::RestartLate(unit) => Some(format!("restart {unit}\n")),
-        _ => None,
+/// Units that the change reloads and restarts, in this order. systemd refuses one whose own file a machine does not have.
+fn unit_calls<'a>(change: &'a Change<'_>, machine: &'a Machine) -> impl Iterator<Item = UnitCall> + 'a {
+    let handlers = change.change.handlers().into_iter();
+    let call = |handler: &Handler| {
+        let (verb, unit) = match handler {
+            Handler::Reload(unit) => ("reload-or-restart", unit),
+            Handler::Restart(unit) | Handler::RestartLate(unit) => ("restart", unit),
+            _ => return None,
+        };
+        Some(UnitCall {
+            verb,
+            unit: unit.clone(),
+            where_active: is_of_system(unit),
+        })
     };
-    let mut lines: BTreeSet<_> = change.change.handlers().iter().filter_map(line).collect();
+    let both = [change.old, change.new];
+    let has = |machine: &Machine, unit: &str| machine.root.entries.contains_key(&format!("{UNITS}/{unit}"));
+    let is_elsewhere = move |call: &UnitCall| both.iter().all(|machine| !has(machine, &call.unit));
+    let calls = handlers.filter_map(call);
+    calls.filter(move |call| has(machine, &call.unit) || is_elsewhere(call))
+}
+
+/// Units that the way back enables, reloads and restarts: `VERB UNIT`.
+fn units(change: &Change<'_>) -> String {
+    let line = |call: UnitCall| match call.where_active {
+        true => format!("try-{} {}\n", call.verb, call.unit),
+        false => format!("{} {}\n", call.verb, call.unit),
+    };
+    let mut lines: BTreeSet<_> = unit_calls(change, change.old).map(line).collect();
+    let gone = started_units(change.old, change.new).into_iter();
+    lines.extend(gone.map(|unit| format!("enable {unit}\n")));
     if change
         .change
         .handlers()
@@ -265,7 +292,7 @@ fn units(change: &Change<'_>) -> String {
         lines.insert("restart kubelet.service\n".to_owned());
     }
     for (folder, unit) in [
-        (ETCD_CERTIFICATES, "etcd.service"),
+        (ETCD_CERTIFICATES, ETCD),
         ("/etc/firelay/kubelet/", "kubelet.service"),
         ("/etc/firelay/pki/ca.crt", "kubelet.service"),
     ] {
@@ -314,12 +341,12 @@ fn changes_below(change: &Change<'_>, folder: &str) -> bool {
     change.change.files.iter().any(|file| file.path.starts_with(folder))
 }
 
-/// Units that the old document did not have, and that systemd starts at each boot.
-fn new_units(change: &Change<'_>) -> Vec<String> {
-    let units = change.new.root.below(UNITS);
+/// Units of one document that the other does not have, and that systemd starts at each boot.
+fn started_units(one: &Machine, other: &Machine) -> Vec<String> {
+    let units = one.root.below(UNITS);
     let starts = |path: &str| {
-        let text = change.new.text(path).unwrap_or_default();
-        text.lines().any(|line| line == "[Install]") && !change.old.root.entries.contains_key(path)
+        let text = one.text(path).unwrap_or_default();
+        text.lines().any(|line| line == "[Install]") && !other.root.entries.contains_key(path)
     };
     let names = units.filter_map(|(path, _)| {
         let name = path.strip_prefix(UNITS)?.strip_prefix('/')?;
@@ -334,27 +361,22 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
     let named = |pick: fn(&Handler) -> Option<&String>| -> Vec<String> {
         handlers.iter().filter_map(|handler| pick(handler).cloned()).collect()
     };
-    let etcd = |unit: &String| unit == "etcd.service";
-    let restart = named(|handler| match handler {
-        Handler::Restart(unit) => Some(unit),
-        _ => None,
-    });
+    let is_late = |unit: &str| late(unit) || unit == ETCD;
+    let restarts_etcd = handlers.contains(&Handler::Restart(ETCD.to_owned()));
     let is_listed = |name: &str| lists.get(name).is_some_and(|list| !list.is_empty());
     let new_kubelet = lists["late.list"].lines().any(|line| line.starts_with("kubelet "));
     let version = change.plan.kubernetes.version.to_string();
     let has = |name: &str| files.iter().any(|(path, _)| phase(change, path) == name);
     UpdateSteps {
         fetches: is_listed("all.list"),
-        enable: new_units(change),
-        reload: named(|handler| match handler {
-            Handler::Reload(unit) => Some(unit),
-            _ => None,
-        }),
-        restart_etcd: restart.iter().any(etcd) || has("etcd"),
+        enable: started_units(change.new, change.old),
+        units: unit_calls(change, change.new)
+            .filter(|call| !is_late(&call.unit))
+            .collect(),
+        restart_etcd: restarts_etcd || has("etcd"),
         certificates: has("certificates"),
         etcd_certificates: changes_below(change, ETCD_CERTIFICATES),
         signs_anew: authorities::signs_anew(change.old, change.new),
-        restart: restart.into_iter().filter(|unit| !etcd(unit)).collect(),
         boot_steps: named(|handler| match handler {
             Handler::Step(step) => Some(step),
             _ => None,
@@ -385,6 +407,7 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
             _ => None,
         }),
         late: is_listed("late.list") || has("late"),
+        removes: is_listed("remove-last"),
         new_kubelet: if new_kubelet { version.clone() } else { String::new() },
         version,
     }

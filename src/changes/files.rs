@@ -124,11 +124,11 @@ fn change(path: &str, kind: &'static str) -> FileChange {
     // The founder's document loses its manifests with the founding; what was applied stays.
     let handler = match (handler(path), kind) {
         (Handler::Apply, "removed") => Handler::Boot,
-        // Nothing is restarted or run again without its file.
+        // The argument that names it goes with kubeadm's configuration.
+        (Handler::Pod(_), "removed") => Handler::Configure,
+        // Nothing is run again without its file.
         // A machine that gets or loses a kind of key changes its part in the cluster.
-        (Handler::Step(_) | Handler::Pod(_), "removed") | (Handler::Certificates, "added" | "removed") => {
-            Handler::Replace
-        }
+        (Handler::Step(_), "removed") | (Handler::Certificates, "added" | "removed") => Handler::Replace,
         (Handler::None, _) if [registration::ARTIFACTS, registration::JOIN].contains(&path) && kind != "changed" => {
             Handler::Replace
         }

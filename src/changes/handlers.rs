@@ -61,7 +61,10 @@ impl Handler {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 struct Table {
+    removed_last: Vec<String>,
+    where_active: Vec<String>,
     handlers: Vec<Row>,
     artifacts: BTreeMap<String, Vec<Handler>>,
 }
@@ -86,6 +89,16 @@ pub fn handler(path: &str) -> Handler {
 /// The handlers of a binary that another one replaces. Others that are fetched, such as manifests, are for the first boot.
 pub fn artifact_handlers(name: &str) -> &'static [Handler] {
     TABLE.artifacts.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// Whether a file that a document loses stays until what reads it was restarted.
+pub fn is_removed_last(path: &str) -> bool {
+    TABLE.removed_last.iter().any(|pattern| fits(pattern, path))
+}
+
+/// Whether a unit belongs to the system, which may not run it.
+pub fn is_of_system(unit: &str) -> bool {
+    TABLE.where_active.iter().any(|own| own == unit)
 }
 
 /// The pattern that a path fits, if there is one.
@@ -141,6 +154,11 @@ mod tests {
                 assert!(unit.contains('.'), "{:?}: {unit}", row.paths);
             }
         }
+        let restarted = |unit: &String| {
+            let own = [Handler::Reload(unit.clone()), Handler::Restart(unit.clone())];
+            TABLE.handlers.iter().any(|row| own.contains(&row.handler))
+        };
+        assert!(TABLE.where_active.iter().all(restarted), "{:?}", TABLE.where_active);
     }
 
     #[test]

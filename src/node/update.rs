@@ -24,6 +24,17 @@ const ARTIFACTS: &str = "20-artifacts";
 /// The step of the first boot that applies manifests.
 const ADDONS: &str = "70-addons";
 
+/// The reload or restart of a unit.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnitCall {
+    /// systemctl's verb.
+    pub verb: &'static str,
+    /// The unit.
+    pub unit: String,
+    /// Only a machine that runs the unit calls it.
+    pub where_active: bool,
+}
+
 /// The work of an update on one machine.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct UpdateSteps {
@@ -31,10 +42,8 @@ pub struct UpdateSteps {
     pub fetches: bool,
     /// New units that start at each boot.
     pub enable: Vec<String>,
-    /// Units to reload.
-    pub reload: Vec<String>,
-    /// Units to restart that are neither etcd nor what pods need.
-    pub restart: Vec<String>,
+    /// Units to reload and to restart that are neither etcd nor what pods need.
+    pub units: Vec<UnitCall>,
     /// Steps of the first boot to run again.
     pub boot_steps: Vec<String>,
     /// A member of external etcd changes.
@@ -77,6 +86,8 @@ pub struct UpdateSteps {
     pub pods: Vec<String>,
     /// Files or binaries wait for the restart of the kubelet.
     pub late: bool,
+    /// Files go that running components needed until now.
+    pub removes: bool,
     /// The version of the kubelet, if it is a new one.
     pub new_kubelet: String,
 }
@@ -84,8 +95,7 @@ pub struct UpdateSteps {
 impl UpdateSteps {
     /// The steps that there is something to do in, in the order of running.
     fn steps(&self) -> Vec<&'static str> {
-        let units = [&self.enable, &self.reload, &self.restart, &self.boot_steps];
-        let units = units.into_iter().any(|units| !units.is_empty());
+        let units = !self.enable.is_empty() || !self.units.is_empty() || !self.boot_steps.is_empty();
         // kubeadm may write another configuration of the kubelet.
         let late = self.kubeadm
             || self.late
@@ -104,6 +114,7 @@ impl UpdateSteps {
             ("75-certificates", self.certificates),
             ("80-drain", self.drain || self.kubeadm),
             ("85-kubelet", late),
+            ("88-remove", self.removes),
             ("90-ready", true),
         ];
         steps

@@ -58,7 +58,7 @@ impl Record {
             return Some(edited(&["kubernetes"], reason));
         }
         if self.steps_digest != self.digest_steps(bundle) {
-            let reason = "`stepsDigest` is not of `encryption`, `encryptedResources` and `datapath`";
+            let reason = "`stepsDigest` is not of `encryption`, `encryptedResources`, `datapath` and `tokenIssuers`";
             return Some(edited(&["stepsDigest"], reason));
         }
         let mut machines = self.machines.iter();
@@ -70,7 +70,8 @@ impl Record {
     fn digest_steps(&self, bundle: &Bundle) -> String {
         let steps = (&self.encryption, &self.encrypted_resources, &self.datapath);
         let text = serde_json::to_string(&steps).unwrap_or_default();
-        keyed(bundle, b"steps\0", [text.as_bytes()].into_iter())
+        let issuers = self.token_issuers.iter().map(String::as_bytes);
+        keyed(bundle, b"steps\0", [text.as_bytes()].into_iter().chain(issuers))
     }
 
     /// `firelay founded` reads no bundle: after it the digest is that of a cluster that is not founded, or of the date before, until the

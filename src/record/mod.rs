@@ -6,6 +6,7 @@
 mod digests;
 mod document;
 mod encryption;
+mod issuers;
 mod network;
 mod rules;
 
@@ -115,7 +116,10 @@ pub struct Record {
     /// Parameters of the network plugin on which the packets of all nodes have to agree. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub datapath: BTreeMap<String, Value>,
-    /// Keyed digest of encryption and of these parameters. Absent in records of earlier versions.
+    /// Issuers of service accounts' tokens, the one that signs first. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub token_issuers: Vec<String>,
+    /// Keyed digest of encryption, of these parameters and of the issuers. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub steps_digest: String,
     /// Date of the administrator's certificate, where it is not the bundle's.
@@ -153,9 +157,15 @@ pub struct Fixed {
     /// Where etcd's data is: a member that starts with another directory has no data. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etcd_data: Option<String>,
+    /// Where the API servers' data is in etcd: with another prefix they find none. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etcd_prefix: Option<String>,
     /// Host and port of the endpoint, which kubelets, kube-proxy and kubeconfigs keep. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
+    /// The program that leads to the API servers. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint_provider: Option<String>,
     /// The virtual address of the endpoint, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint_address: Option<String>,
@@ -261,6 +271,7 @@ impl Record {
             encryption: Some(encryption.map(EncryptionPlan::recorded).unwrap_or_default()),
             encrypted_resources: encryption.map(|own| own.resources.clone()).unwrap_or_default(),
             datapath: plan.plugin().map(AddonPlan::datapath).unwrap_or_default(),
+            token_issuers: plan.kubernetes.token_issuers(),
             steps_digest: String::new(),
             administrator: None,
             machines: BTreeMap::new(),
@@ -321,6 +332,7 @@ impl Record {
             encryption: base.encryption.clone(),
             encrypted_resources: base.encrypted_resources.clone(),
             datapath: base.datapath.clone(),
+            token_issuers: base.token_issuers.clone(),
             fixed: base.fixed.clone(),
             ..self
         }
@@ -410,7 +422,9 @@ impl Fixed {
                 false => Topology::Stacked,
             },
             etcd_data: Some(plan.etcd.data_dir.clone()),
+            etcd_prefix: Some(plan.kubernetes.etcd_prefix().to_owned()),
             endpoint: Some(format!("{}:{}", plan.endpoint.host, plan.endpoint.port)),
+            endpoint_provider: Some(plan.endpoint.provider.name().to_owned()),
             endpoint_address: match &plan.endpoint.provider {
                 ProviderPlan::KubeVip { address, .. } => Some(address.to_string()),
                 ProviderPlan::External | ProviderPlan::Local { .. } => None,

@@ -32,14 +32,16 @@ pub fn changed_values(change: &Change<'_>) -> Vec<String> {
 }
 
 /// Codes of findings that a person may override.
-pub const OVERRIDABLE: [&str; 15] = [
+pub const OVERRIDABLE: [&str; 16] = [
     "FL0209", "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222", "FL1223",
-    "FL1224", "FL1225", "FL1227", "FL1228",
+    "FL1224", "FL1225", "FL1227", "FL1228", "FL1229",
 ];
 
 /// The endpoint is in kubeconfigs of every machine, in kube-proxy's, and in the API servers' certificates.
 const KEEP_ENDPOINT: &str = "kubelets and kube-proxy of running machines keep it; a further name or address of the API servers goes \
      into pki.extraSans, and another endpoint needs a new cluster";
+/// Workers reach the API servers by /etc/hosts, through the old provider.
+const KEEP_PROVIDER: &str = "running machines reach the API servers through it, and would lose them at once";
 /// The virtual address is in /etc/hosts of every machine.
 const KEEP_ADDRESS: &str = "running machines have it in /etc/hosts, and each would be created anew";
 
@@ -95,6 +97,7 @@ pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
     findings.extend(change.adopted());
     findings.extend(change.etcd());
     findings.extend(change.encryption());
+    findings.extend(change.issuers());
     findings.extend(change.plugin());
     findings.extend(change.datapath());
     if change.whole {
@@ -185,6 +188,12 @@ impl<'a> Change<'a> {
                 "etcdData",
                 known(old.etcd_data.as_ref(), new.etcd_data.as_ref()),
             ),
+            FixedValue::new(
+                "the prefix of the API servers' data in etcd",
+                &["kubernetes", "apiServer", "extraArgs"],
+                "etcdPrefix",
+                known(old.etcd_prefix.as_ref(), new.etcd_prefix.as_ref()),
+            ),
         ]
     }
 
@@ -198,18 +207,33 @@ impl<'a> Change<'a> {
                 known(old.endpoint.as_ref(), new.endpoint.as_ref()),
             ),
             FixedValue::new(
+                "the endpoint's provider",
+                &["endpoint", "provider"],
+                "endpointProvider",
+                known(old.endpoint_provider.as_ref(), new.endpoint_provider.as_ref()),
+            ),
+            FixedValue::new(
                 "the endpoint's virtual address",
                 &["endpoint", "address"],
                 "endpointAddress",
-                known(old.endpoint_address.as_ref(), new.endpoint_address.as_ref()),
+                self.virtual_addresses(),
             ),
         ];
-        let helps = [KEEP_ENDPOINT, KEEP_ADDRESS];
+        let helps = [KEEP_ENDPOINT, KEEP_PROVIDER, KEEP_ADDRESS];
         let with_help = |(value, help)| FixedValue {
             help: Some(help),
             ..value
         };
         values.into_iter().zip(helps).map(with_help).collect()
+    }
+
+    /// A record of an earlier version does not have the provider: with a virtual address it was kube-vip.
+    fn virtual_addresses(&self) -> [String; 2] {
+        let (old, new) = (&self.record.fixed, self.fixed);
+        match (&old.endpoint_provider, &old.endpoint_address, &new.endpoint_address) {
+            (None, Some(address), None) => [address.clone(), "none".to_owned()],
+            _ => known(old.endpoint_address.as_ref(), new.endpoint_address.as_ref()),
+        }
     }
 
     fn authorities(&self) -> Vec<FixedValue> {

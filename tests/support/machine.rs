@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::{Files, output, read_tree, said};
 
 /// What the scripts touch, and what differs between a machine and a directory.
-const PLACES: [&str; 32] = [
+const PLACES: [&str; 31] = [
     "/etc/NetworkManager",
     "/etc/chrony",
     "/etc/cni",
@@ -28,8 +28,7 @@ const PLACES: [&str; 32] = [
     "/etc/kubernetes",
     "/etc/modules-load.d",
     "/etc/sysctl.d",
-    "/etc/systemd/system/firelay-update",
-    "/etc/systemd/system/kubelet",
+    "/etc/systemd/system/",
     "/opt/bin",
     "/opt/cni/bin",
     "/opt/firelay",

@@ -18,6 +18,8 @@ use crate::{
 pub const BUNDLE: &str = "bundle";
 /// No key, in a record.
 pub const IDENTITY: &str = "identity";
+/// The API servers' own prefix (apiserver's `DefaultEtcdPathPrefix`).
+const ETCD_PREFIX: &str = "/registry";
 /// Digits of a digest that tell the keys of one cluster apart.
 const KEY_DIGEST: usize = 12;
 
@@ -51,6 +53,32 @@ pub struct KubernetesPlan {
     pub pull_serial: Option<bool>,
     /// How long it waits.
     pub timeouts: TimeoutsPlan,
+}
+
+impl KubernetesPlan {
+    /// Values of an argument of the API servers, which may be given several times.
+    fn api_server_values(&self, name: &str) -> impl Iterator<Item = &str> {
+        let args = self.api_server.extra_args.iter();
+        args.filter(move |(own, _)| own == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// Issuers of service accounts' tokens: those of the spec, or kubeadm's own. The first one signs.
+    pub fn token_issuers(&self) -> Vec<String> {
+        let own: Vec<_> = self
+            .api_server_values("service-account-issuer")
+            .map(str::to_owned)
+            .collect();
+        match own.is_empty() {
+            true => vec![format!("https://kubernetes.default.svc.{}", self.dns.domain)],
+            false => own,
+        }
+    }
+
+    /// Where the API servers' data is in etcd.
+    pub fn etcd_prefix(&self) -> &str {
+        self.api_server_values("etcd-prefix").last().unwrap_or(ETCD_PREFIX)
+    }
 }
 
 /// kubeadm's timeouts, except discovery's.

@@ -43,6 +43,17 @@ pub enum ProviderPlan {
     },
 }
 
+impl ProviderPlan {
+    /// As the spec writes it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::External => "external",
+            Self::KubeVip { .. } => "kubeVip",
+            Self::Local { .. } => "local",
+        }
+    }
+}
+
 /// `endpoint.bgp`, resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BgpPlan {

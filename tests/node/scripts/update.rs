@@ -178,6 +178,32 @@ https://192.0.2.1:*) echo "a member that is gone" >&2; exit 7 ;;
 esac
 "#;
 
+/// systemd as scripts see it, with its codes: 5 for a unit that is not there, 3 for one that is not active. Units are those of the document
+/// and those of the system, of which some are active. `/enabled/` has those that start at each boot.
+const SYSTEMCTL: &str = r#"
+unit=${*: -1}
+[[ $unit == *.* ]] || unit+=.service
+there() { [ -e "ROOT/etc/systemd/system/$unit" ] || grep -qxF "$unit" ROOT/system-units; }
+active() { grep -qxF "$unit" ROOT/active-units || { [ -e "ROOT/etc/systemd/system/$unit" ] && [[ $unit != *.timer || -e ROOT/active/$unit ]]; }; }
+mkdir -p ROOT/enabled ROOT/active
+case $* in
+'start --no-block firelay-update.service')
+  PATH=ROOT/usr/local/bin:/usr/bin:/bin setsid --wait bash ROOTSTATE/update/driver >>ROOT/journal 2>&1 ;;
+*is-active*) active || exit 3 ;;
+enable*) there || { echo "Failed to enable unit: Unit file $unit does not exist." >&2; exit 1; }; : >"ROOT/enabled/$unit" ;;
+disable*)
+  rm -f "ROOT/enabled/$unit" "ROOT/active/$unit"
+  there || { echo "Failed to disable unit: Unit file $unit does not exist." >&2; exit 1; } ;;
+*restart* | start* | reload*)
+  there || { echo "Failed to restart $unit: Unit $unit not found." >&2; exit 5; }
+  [[ $* == try-* ]] || : >"ROOT/active/$unit" ;;
+esac
+exit 0
+"#;
+/// Units of Ubuntu; all of them run.
+const SYSTEM_UNITS: &str = "systemd-modules-load.service\nsystemd-networkd.service\nsystemd-resolved.service\nsystemd-sysctl.service\n\
+                            systemd-timesyncd.service\n";
+
 /// Pods of a machine as the API server lists them: one of a Deployment, one of a DaemonSet, a mirror, and one that has ended.
 fn pods(with_deployment: bool) -> String {
     let pod = |name: &str, owner: &str, annotation: &str, phase: &str| {
@@ -334,13 +360,10 @@ impl<'c> Updated<'c> {
         machine.program("curl", &CURL.replace("ROOT", &root).replace("NODE", self.node));
         machine.write("/pods", 0o644, &pods(true));
         machine.write("/pods-after", 0o644, &pods(false));
-        machine.stand_in(
-            "systemctl",
-            &format!(
-                "case $* in 'start --no-block firelay-update.service')\n\
-                 PATH={root}/usr/local/bin:/usr/bin:/bin setsid --wait bash {root}{STATE}/update/driver >>{root}/journal 2>&1 ;;\nesac\nexit 0"
-            ),
-        );
+        machine.write("/system-units", 0o644, SYSTEM_UNITS);
+        machine.write("/active-units", 0o644, SYSTEM_UNITS);
+        let systemctl = SYSTEMCTL.replace("ROOTSTATE", &format!("{root}{STATE}"));
+        machine.stand_in("systemctl", &systemctl.replace("ROOT", &root));
         // It tells of a container by its name.
         machine.stand_in("crictl", "[[ $* != *' ps '* ]] || echo \"${*: -1}\"");
         // The power goes at the sync that a test names. No process must see another stop or end, so parents stop before their
@@ -419,7 +442,7 @@ impl<'c> Updated<'c> {
         }
         for path in below(&files) {
             let text = fs::read_to_string(&path).unwrap();
-            let is_list = ["list", "laid", "remove"]
+            let is_list = ["list", "laid", "remove", "remove-last"]
                 .iter()
                 .any(|name| path.file_name().unwrap() == *name);
             let mut text = if is_list {
@@ -654,7 +677,9 @@ fn bears_power_cuts(cluster: &Cluster, node: &str, cuts: impl Iterator<Item = u3
         if !through {
             updated.reboot();
         }
-        same(&updated.disk(), &born, &format!("{node}: power cut at sync {cut}"));
+        let mut disk = updated.disk();
+        disk.remove(&format!("{STATE}/configuration"));
+        same(&disk, &born, &format!("{node}: power cut at sync {cut}"));
         assert!(!updated.machine.exists("/cordoned"), "{node}: power cut at sync {cut}");
         if through {
             assert!(cut > 20, "{cut}");
@@ -1017,6 +1042,170 @@ fn flags_and_labels_of_the_kubelet_are_changed_in_place() {
         &Updated::born(&cluster, "worker-1", &cluster.new["worker-1"]).disk(),
         "flags",
     );
+}
+
+impl Updated<'_> {
+    fn roll_back(&self) {
+        let mut rollback = Command::new("bash");
+        rollback
+            .arg(self.machine.at("/usr/local/bin/firelay-rollback"))
+            .arg("--yes");
+        succeeded(&output(rollback.env_clear().env("PATH", self.path()), "bash"));
+    }
+
+    fn is_enabled(&self, unit: &str) -> bool {
+        self.machine.exists(&format!("/enabled/{unit}"))
+    }
+
+    fn is_active(&self, unit: &str) -> bool {
+        self.machine.exists(&format!("/active/{unit}"))
+    }
+}
+
+/// Rocky Linux has neither systemd-resolved nor systemd-networkd, or does not run them.
+#[test]
+fn units_that_a_system_does_not_run_are_left_alone() {
+    const ROCKY: [&str; 2] = ["--set", "os=rocky-9"];
+    let before = ["--set", "dns={ servers: [10.0.0.2] }"];
+    let after = [
+        "--set",
+        "dns={ servers: [10.0.0.9] }",
+        "--set",
+        "network.cni={ flannel: { backend: host-gw } }",
+    ];
+    let cluster = Cluster::updated(&[ROCKY, before].concat(), &[&ROCKY[..], &after].concat());
+    for node in ["cp2", "worker-1"] {
+        let runs = "NetworkManager.service\nsystemd-modules-load.service\nsystemd-sysctl.service\n";
+        for idle in ["", "systemd-networkd.service\n"] {
+            let updated = Updated::born(&cluster, node, &cluster.old[node]).ready_for_update();
+            let machine = &updated.machine;
+            machine.write("/system-units", 0o644, &format!("{runs}{idle}"));
+            machine.write("/active-units", 0o644, runs);
+            let before = updated.disk();
+            let ran = updated.run(&updated.script());
+            let journal = fs::read_to_string(machine.at("/journal")).unwrap_or_default();
+            assert!(ran.status.success(), "{node}: {}\n{journal}", said(&ran));
+            assert!(updated.is_active("NetworkManager.service"), "{:?}", machine.calls());
+            assert_ne!(updated.disk(), before);
+            updated.roll_back();
+            assert!(!updated.is_active("systemd-networkd.service"), "{:?}", machine.calls());
+            same(&updated.disk(), &before, node);
+        }
+    }
+}
+
+/// A unit of firelay that a document loses ends, and the way back begins it again; one that a document brings, the other way round.
+#[test]
+fn a_unit_that_comes_or_goes_is_enabled_and_ended() {
+    const TIMER: &str = "firelay-etcd-backup.timer";
+    const BACKUP: [&str; 2] = ["--set", "etcd.backup={}"];
+    for (before, after) in [(&BACKUP[..], &[][..]), (&[], &BACKUP[..])] {
+        let cluster = Cluster::of("external-etcd", before, after);
+        let updated = Updated::born(&cluster, "etcd1", &cluster.old["etcd1"]).ready_for_update();
+        let machine = &updated.machine;
+        if !before.is_empty() {
+            machine.write(&format!("/enabled/{TIMER}"), 0o644, "");
+            machine.write(&format!("/active/{TIMER}"), 0o644, "");
+        }
+        let disk = updated.disk();
+        let is_on = || (updated.is_enabled(TIMER), updated.is_active(TIMER));
+        let ran = updated.run(&updated.script());
+        let journal = fs::read_to_string(machine.at("/journal")).unwrap_or_default();
+        assert!(ran.status.success(), "{before:?}: {}\n{journal}", said(&ran));
+        assert_eq!(is_on(), (before.is_empty(), before.is_empty()), "{:?}", machine.calls());
+        same(
+            &updated.disk(),
+            &Updated::born(&cluster, "etcd1", &cluster.new["etcd1"]).disk(),
+            "etcd1",
+        );
+        updated.roll_back();
+        assert_eq!(
+            is_on(),
+            (!before.is_empty(), !before.is_empty()),
+            "{:?}",
+            machine.calls()
+        );
+        same(&updated.disk(), &disk, "etcd1 after the rollback");
+        assert!(!machine.exists(&format!("{STATE}/update.off")));
+    }
+}
+
+/// An API server does not start without a file that its arguments name, and is not ready without the plugin of a key service.
+#[test]
+fn files_of_static_pods_go_after_what_reads_them() {
+    const READS: &str = "kubernetes.apiServer.encryption={ bundleKey: reads }";
+    const KMS: &str = "kubernetes.apiServer.encryption={ bundleKey: writes, kms: [{ azure: { vault: prod, key: etcd, \
+                       keyVersion: 5cdf48ea6bb9456ebf637e1130b7751a, tenantId: 11111111-2222-3333-4444-555555555555 } }] }";
+    const FILE: &str = "/etc/kubernetes/apiserver/encryption.yaml";
+    const PLUGIN: &str = "/etc/kubernetes/manifests/kms-azure.yaml";
+    let end = ["--accept", "FL1224"];
+    let bundle = [
+        &end[..],
+        &["--set", "kubernetes.apiServer.encryption={}"],
+        &[
+            "--set",
+            "kubernetes.apiServer.extraArgs=[{ name: event-ttl, value: 2h }]",
+        ],
+    ]
+    .concat();
+    for (before, after, gone) in [(READS, &end[..], FILE), (KMS, &bundle, PLUGIN)] {
+        let cluster = Cluster::updated(&["--set", before], after);
+        let updated = Updated::born(&cluster, "cp1", &cluster.old["cp1"]).ready_for_update();
+        let (machine, root) = (&updated.machine, updated.root());
+        let manifest = "/etc/kubernetes/manifests/kube-apiserver.yaml";
+        let named = machine.read(manifest) + &format!("--encryption-provider-config={root}{FILE}\n");
+        machine.write(manifest, 0o600, &named);
+        let kubeadm = machine.read("/usr/local/bin/kubeadm");
+        let checks = format!("\n[ -e {root}{gone} ] || exit 1\n");
+        machine.program("kubeadm", &kubeadm.replacen('\n', &checks, 1));
+        machine.stand_in(
+            "crictl",
+            &format!("[[ $* != *' ps '* ]] || echo \"${{*: -1}}\"\n[[ $* != *' stop '* ]] || [ -e {root}{gone} ] || : >{root}/early"),
+        );
+        let before = updated.disk();
+        let ran = updated.run(&updated.script());
+        let journal = fs::read_to_string(machine.at("/journal")).unwrap_or_default();
+        assert!(ran.status.success(), "{gone}: {}\n{journal}", said(&ran));
+        assert!(!machine.exists("/early") && !machine.exists(gone), "{gone}: {journal}");
+        assert_eq!(
+            restarted(machine).contains(&"kube-apiserver".to_owned()),
+            gone == PLUGIN
+        );
+        updated.roll_back();
+        let own = |disk: Disk| -> Disk {
+            let is_own = |name: &String| !name.starts_with("/etc/kubernetes/pki/");
+            disk.into_iter().filter(|(name, _)| is_own(name)).collect()
+        };
+        same(&own(updated.disk()), &own(before), gone);
+    }
+    // The documents of a later render, without kubeadm's configuration: a manifest still names the file.
+    let render: &[&str] = &["render", "--accept", "FL1224"];
+    let first: &[&str] = &["render", "--founded", "--set", READS];
+    let copy: &[&str] = &["render", "--founded", "--set", READS, "--out", "before"];
+    let cluster = Cluster::by("ha-ubuntu", &[copy, first], &[render, &["update", "--from", "before"]]);
+    let updated = Updated::born(&cluster, "cp2", &cluster.old["cp2"]).ready_for_update();
+    let machine = &updated.machine;
+    let kubeadm = machine.read("/usr/local/bin/kubeadm");
+    let keeps = format!(
+        "\n[ \"$1\" != upgrade ] || exec echo '{}{FILE}' >>{}/etc/kubernetes/manifests/kube-apiserver.yaml\n",
+        updated.root(),
+        updated.root()
+    );
+    machine.program("kubeadm", &kubeadm.replacen('\n', &keeps, 1));
+    let ran = updated.run(&updated.script());
+    let journal = fs::read_to_string(machine.at("/journal")).unwrap_or_default();
+    assert!(ran.status.success(), "{}\n{journal}", said(&ran));
+    assert!(
+        machine.exists(FILE) && journal.contains("stays: a static pod reads it"),
+        "{journal}"
+    );
+}
+
+#[test]
+fn a_power_cut_while_encryption_ends_is_made_good_by_the_next_boot() {
+    let before = ["--set", "kubernetes.apiServer.encryption={ bundleKey: reads }"];
+    let cluster = Cluster::updated(&before, &["--accept", "FL1224"]);
+    bears_power_cuts(&cluster, "cp1", (1..).step_by(4));
 }
 
 #[test]

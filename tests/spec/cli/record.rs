@@ -719,6 +719,82 @@ fn the_virtual_address_of_the_endpoint_stays() {
     );
 }
 
+/// Workers have the old provider in /etc/hosts, or run a part of it.
+#[test]
+fn the_provider_of_the_endpoint_stays() {
+    let external = [
+        "render",
+        "--set",
+        "endpoint.provider=external",
+        "--set",
+        "endpoint.address=null",
+        "--set",
+        "endpoint.interface=null",
+    ];
+    let provider = [
+        "FL1211",
+        "the endpoint's provider",
+        "it is kubeVip in firelay.state.yaml:",
+    ];
+    let desk = founded("kube-vip");
+    refused(&desk, &external, &provider);
+    let local = founded("local-endpoint");
+    let render = ["render", "--set", "endpoint.provider=external"];
+    refused(
+        &local,
+        &render,
+        &["FL1211", "the endpoint's provider", "it is local in"],
+    );
+}
+
+#[test]
+fn the_api_servers_keep_their_data_and_their_tokens() {
+    const OLD: &str = "https://kubernetes.default.svc.cluster.local";
+    let args = |issuers: &[&str]| {
+        let list: Vec<_> = issuers
+            .iter()
+            .map(|issuer| format!("{{ name: service-account-issuer, value: \"{issuer}\" }}"))
+            .collect();
+        format!("kubernetes.apiServer.extraArgs=[{}]", list.join(", "))
+    };
+    let desk = founded("ha-ubuntu");
+    let prefix = "kubernetes.apiServer.extraArgs=[{ name: etcd-prefix, value: /other }]";
+    let texts = [
+        "FL1211",
+        "the prefix of the API servers' data in etcd",
+        "it is /registry in",
+    ];
+    refused(&desk, &["render", "--set", prefix], &texts);
+    let new = "https://tokens.example.com";
+    refused(
+        &desk,
+        &["render", "--set", &args(&[new])],
+        &[
+            "FL1229",
+            "would refuse every token of the issuer https://kubernetes.default.svc.cluster.local",
+            "docs/rotate.md",
+        ],
+    );
+    refused(
+        &desk,
+        &["render", "--set", &args(&[new, OLD])],
+        &[
+            "FL1229",
+            "API servers that run would refuse tokens of the issuer https://tokens.example.com",
+        ],
+    );
+    for step in [&[OLD, new][..], &[new, OLD], &[new]] {
+        let ran = desk.run(&["update", "--set", &args(step)]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    refused(&desk, &["render"], &["FL1229"]);
+    // One API server has no other that could refuse its tokens.
+    let single = founded("single-node");
+    refused(&single, &["update", "--set", &args(&[new])], &["FL1229"]);
+    let ran = single.run(&["update", "--set", &args(&[new, OLD])]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
 /// Packets of nodes with another backend are others.
 #[test]
 fn parameters_that_separate_nodes_are_told_once() {

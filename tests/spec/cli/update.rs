@@ -344,6 +344,33 @@ fn snapshots_are_added_to_a_running_cluster() {
     }
 }
 
+/// Files of static pods come and go with kubeadm's configuration, in place.
+#[test]
+fn files_of_static_pods_are_removed_in_place() {
+    for (key, value) in [
+        ("kubernetes.apiServer.encryption", "{ bundleKey: reads }"),
+        (
+            "kubernetes.apiServer.audit",
+            "{ policy: { rules: [{ level: Metadata }] } }",
+        ),
+        (
+            "kubernetes.apiServer.admission",
+            "{ config: { PodSecurity: { apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration } } }",
+        ),
+        ("kubernetes.scheduler.config", "{ parallelism: 8 }"),
+    ] {
+        let desk = founded("ha-ubuntu", &["--set", &format!("{key}={value}")]);
+        let plan = desk.run(&["plan", "--accept", "FL1224"]);
+        let own = "  ~ cp1, cp2, cp3: to update in place: apply kubeadm's configuration\n";
+        assert!(
+            plan.stdout.contains(own) && !plan.stderr.contains("FL1221"),
+            "{key}: {plan:?}"
+        );
+        let ran = desk.run(&["update", "--accept", "FL1224"]);
+        assert!(ran.stderr.contains("wrote 3 scripts"), "{key}: {ran:?}");
+    }
+}
+
 /// Manifests of a cluster that runs: a plan shows them, a script applies them, and a render alone only warns.
 #[test]
 fn changed_manifests_get_a_script() {
