@@ -73,6 +73,7 @@ pub(super) fn refuse_secrets(catalogue: &Catalogue, path: &Path, text: &str) -> 
     let file = Document {
         path: path.display().to_string(),
         contents: Contents::read(catalogue, text.as_bytes()).into(),
+        changed: false,
     };
     let Audit { findings, .. } = audit::audit(catalogue, Vec::new(), &[file], by_identity);
     refuse_findings(&findings)
@@ -143,7 +144,11 @@ pub(super) fn searched(
         let made = made.iter().map(|line| line.expose().as_str());
         let contents = same.unwrap_or_else(|| Contents::read_beside(catalogue, made, bytes).into());
         let path = file.path.clone();
-        machine.files.push(Document { path, contents });
+        machine.files.push(Document {
+            path,
+            contents,
+            changed: false,
+        });
     }
     Some(machine)
 }

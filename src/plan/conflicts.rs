@@ -52,11 +52,11 @@ pub(super) fn check_services(spec: &Spec, plan: &Plan, report: &mut Report) {
     report.push(finding.help("keep kube-proxy, or choose a network plugin that does its work"));
 }
 
-/// Pods of users go to machines without taints that keep them away.
+/// Pods of users go to machines without taints that keep them away. A machine or taint that was refused may be the one that counts.
 pub(super) fn check_pods(spec: &Spec, nodes: &[NodePlan], report: &mut Report) {
     let keeps_away = |taint: &TaintPlan| matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute);
     let takes = |node: &NodePlan| node.roles.kubernetes() && !node.taints.iter().any(keeps_away);
-    if nodes.is_empty() || nodes.iter().any(takes) {
+    if nodes.is_empty() || nodes.iter().any(takes) || report.has_errors() {
         return;
     }
     let finding = Diagnostic::warning("FL0231", "no machine that runs pods").at(spec.nodes.span);

@@ -25,11 +25,16 @@ pub(super) struct Release {
 /// Finds the release, or lists the known ones.
 pub(super) fn release(spec: &Spec, profiles: &Profiles) -> Result<Release, Diagnostic> {
     let text = &spec.kubernetes.version;
-    let newest = profiles
-        .kubernetes
-        .values()
-        .rev()
-        .find_map(|profile| profile.versions.first());
+    // Of the minor that the text names, or the newest of all.
+    let named = text
+        .trim_start_matches('v')
+        .split('.')
+        .take(2)
+        .collect::<Vec<_>>()
+        .join(".");
+    let known = profiles.kubernetes.values().rev();
+    let newest = profiles.kubernetes.get(&named).into_iter().chain(known);
+    let newest = newest.filter_map(|profile| profile.versions.first()).next();
     let example = newest.map_or_else(|| "1.36.4".to_owned(), Version::to_string);
     let version = version(text, &example)?;
     let unknown = |label: String, known: Vec<String>| {

@@ -28,6 +28,11 @@ impl Report {
         items.into_iter().for_each(|item| check(item, self));
     }
 
+    /// Whether the spec is refused already.
+    pub(super) fn has_errors(&self) -> bool {
+        diagnostic::refuse(&self.findings)
+    }
+
     /// Returns the value or records its finding.
     pub(super) fn take<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
         result.map_err(|finding| self.push(finding)).ok()

@@ -12,6 +12,8 @@ use crate::{
 const LONGEST: usize = 120;
 /// Levels below a mapping that are searched for an unknown key.
 const DEPTH: usize = 2;
+/// Places that a label may name.
+const MOST: usize = 3;
 
 /// Adds help to the findings for which the schema has any.
 pub(super) fn add(composed: &Composed, profiles: &Profiles, findings: &mut [Diagnostic]) {
@@ -93,7 +95,7 @@ fn form(field: &Field, wanted: &str) -> Option<String> {
     }
 }
 
-/// The only field below that has an unknown key.
+/// The fields below that have an unknown key.
 fn point_below(composed: &Composed, fields: &[&Field], finding: &mut Diagnostic) {
     let Some(span) = finding.span else { return };
     let places = composed.paths(|key, _| key.is_some_and(|key| key.span == span));
@@ -102,24 +104,23 @@ fn point_below(composed: &Composed, fields: &[&Field], finding: &mut Diagnostic)
         below(at(fields, parent)?, key)
     });
     if let Some(place) = places.into_iter().next() {
-        finding.label = format!("did you mean `{place}`?");
+        finding.label = format!("did you mean {place}?");
     }
 }
 
-/// The path of a key below a field, relative to it, if there is only one.
+/// The paths of a key below a field, relative to it, if there are few.
 fn below(field: &Field, key: &str) -> Option<String> {
     let mut level: Vec<&Field> = field.children.iter().collect();
     for _ in 1..DEPTH {
         level = level.iter().flat_map(|field| &field.children).collect();
-        let found: Vec<_> = level.iter().filter(|field| field.name == key).collect();
-        match found.as_slice() {
-            [] => {}
-            [one] => {
-                let own = one.path.strip_prefix(field.path.as_str())?;
-                let own = own.trim_start_matches("[]").trim_start_matches('.');
-                return Some(own.to_owned());
-            }
-            _ => return None,
+        let found = level.iter().filter(|field| field.name == key);
+        let own = |found: &&&Field| {
+            let own = found.path.strip_prefix(field.path.as_str())?;
+            Some(format!("`{}`", own.trim_start_matches("[]").trim_start_matches('.')))
+        };
+        let found: Vec<_> = found.filter_map(|found| own(&found)).collect();
+        if !found.is_empty() {
+            return (found.len() <= MOST).then(|| found.join(" or "));
         }
     }
     None

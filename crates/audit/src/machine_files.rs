@@ -23,6 +23,8 @@ pub struct Document {
     pub path: String,
     /// Its contents.
     pub contents: Arc<Contents>,
+    /// Whether its bytes are others than those that were rendered.
+    pub changed: bool,
 }
 
 /// The files of a node or pool, and their delivery.

@@ -70,7 +70,7 @@ pub fn audit(
     let mut findings = Vec::new();
     for file in shared {
         findings.extend(key_index.of_no_machine(catalogue, file));
-        findings.extend(unsearched(file));
+        findings.extend(unsearched(file).into_iter().chain(changed(file)));
     }
     let hold = |machine: MachineFiles| {
         let all = machine
@@ -80,6 +80,7 @@ pub fn audit(
         let all: Vec<_> = all.collect();
         findings.extend(Rule::new(&machine, &all, catalogue.is_of_a_bundle()).findings());
         findings.extend(machine.files.iter().filter_map(unsearched));
+        findings.extend(machine.files.iter().filter_map(changed));
         findings.extend(undelivered(&machine));
         let holding = hold(&machine, &all, by_identity);
         findings.extend(too_open(&holding));
@@ -226,6 +227,17 @@ fn unsearched(file: &Document) -> Option<Finding> {
         code: "FL1087",
         message: message.to_owned(),
         help: help.to_owned(),
+    })
+}
+
+/// A file that was changed after the render. A damaged document unpacks to nothing, and would seem to hold no secret.
+fn changed(file: &Document) -> Option<Finding> {
+    file.changed.then(|| Finding {
+        document: file.path.clone(),
+        wrapped: String::new(),
+        code: "FL1089",
+        message: "this file is not as it was rendered".to_owned(),
+        help: "render the tree again; what is searched here is not what the manifest describes".to_owned(),
     })
 }
 

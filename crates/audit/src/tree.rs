@@ -12,6 +12,8 @@ use std::{
 use rayon::prelude::*;
 use serde::Deserialize;
 
+use firelay_base::encoding::sha256_hex;
+
 use crate::{
     catalogue::Catalogue,
     contents::Contents,
@@ -72,9 +74,16 @@ pub struct ManifestFile {
     platform: Option<String>,
     attribute: Option<String>,
     form: Option<String>,
+    sha256: Option<String>,
     max_exposure: Option<Exposure>,
     url: Option<String>,
     sealed: Option<bool>,
+}
+
+impl ManifestFile {
+    fn digest(&self) -> Option<(String, String)> {
+        Some(self.path.clone()).zip(self.sha256.clone())
+    }
 }
 
 /// A tree before it is searched.
@@ -85,6 +94,8 @@ pub struct Files {
     /// The bundle with which it was rendered.
     pub bundle_fingerprint: String,
     files: Vec<ManifestFile>,
+    /// SHA-256 of each file as it was rendered, by its path.
+    digests: BTreeMap<String, String>,
 }
 
 impl Files {
@@ -104,6 +115,7 @@ impl Files {
             root,
             cluster: manifest.cluster,
             bundle_fingerprint: manifest.bundle_fingerprint,
+            digests: manifest.files.iter().filter_map(ManifestFile::digest).collect(),
             files: manifest.files,
         })
     }
@@ -150,9 +162,15 @@ impl Files {
 
     /// A file, searched. It may hold one of the earlier files of its machine, and is added to them.
     fn document(&self, catalogue: &Catalogue, path: &Path, earlier: &mut Vec<SearchedFile>) -> Result<Document, Error> {
-        let contents = contents(catalogue, &self.root.join(path), earlier).map_err(failed(&self.root.join(path)))?;
+        let (contents, digest) =
+            contents(catalogue, &self.root.join(path), earlier).map_err(failed(&self.root.join(path)))?;
+        let path = path.to_string_lossy().into_owned();
+        let rendered = self.digests.get(&path);
         Ok(Document {
-            path: path.to_string_lossy().into_owned(),
+            changed: rendered
+                .zip(digest)
+                .is_some_and(|(rendered, digest)| *rendered != digest),
+            path,
             contents,
         })
     }
@@ -232,22 +250,28 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
     move |source| Error::Read(path.to_owned(), source)
 }
 
-/// The contents of a file, or the reason why it is not searched: a pipe would never end.
-fn contents(catalogue: &Catalogue, path: &Path, earlier: &mut Vec<SearchedFile>) -> io::Result<Arc<Contents>> {
+/// The contents of a file and its SHA-256, or the reason why it is not searched: a pipe would never end.
+fn contents(
+    catalogue: &Catalogue,
+    path: &Path,
+    earlier: &mut Vec<SearchedFile>,
+) -> io::Result<(Arc<Contents>, Option<String>)> {
     let unsearched = |reason| {
-        Arc::new(Contents {
+        let contents = Contents {
             unsearched: Some(reason),
             ..Contents::default()
-        })
+        };
+        (Arc::new(contents), None)
     };
     match fs::metadata(path) {
         Ok(file) if !file.is_file() => Ok(unsearched(Unsearched::NoFile)),
         Ok(file) if file.len() > LARGEST => Ok(unsearched(Unsearched::Large)),
         Ok(_) => {
-            let searched = Contents::read_after(catalogue, earlier, &fs::read(path)?);
+            let bytes = fs::read(path)?;
+            let searched = Contents::read_after(catalogue, earlier, &bytes);
             let contents = searched.contents.clone();
             earlier.push(searched);
-            Ok(contents)
+            Ok((contents, Some(sha256_hex(&bytes))))
         }
         Err(_) if fs::symlink_metadata(path).is_ok() => Ok(unsearched(Unsearched::NoFile)),
         Err(error) => Err(error),

@@ -140,7 +140,8 @@ impl<'s> Builder<'s> {
                     .help("keep one document per file"),
             )),
             Event::Scalar(text, style, anchor, tag) => {
-                let plain = style == ScalarStyle::Plain && !self.tag(tag.as_deref(), span);
+                let tagged = self.tag(tag.as_deref(), span);
+                let plain = style == ScalarStyle::Plain && !tagged;
                 // An empty value is represented as `~`.
                 let text = if span.start == span.end && style == ScalarStyle::Plain {
                     Cow::Borrowed("")
@@ -278,11 +279,14 @@ impl<'s> Builder<'s> {
                 "a key".to_owned()
             };
             let finding = Diagnostic::error("FL0003", format!("{what} is given twice")).at(key.span);
-            self.findings.push(
-                finding
-                    .label(format!("first on line {line}"))
-                    .help("keep one of the two"),
-            );
+            let is_mapping = |node: &Node<'_>| matches!(node.content, Content::Mapping(_));
+            let earlier = open.entries.iter().find(|(key, _)| key.span == *first);
+            let help = match earlier.is_some_and(|(_, earlier)| is_mapping(earlier)) && is_mapping(&value) {
+                true => "move the keys of the second below the first",
+                false => "keep one of the two",
+            };
+            self.findings
+                .push(finding.label(format!("first on line {line}")).help(help));
             return;
         }
         open.seen.insert(name, key.span);

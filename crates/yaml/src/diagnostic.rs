@@ -6,6 +6,8 @@ mod sarif;
 mod source;
 mod stories;
 
+use std::{cmp::Reverse, iter::zip};
+
 use serde::Serialize;
 
 pub use redact::redact_places;
@@ -171,7 +173,7 @@ fn key(finding: &Diagnostic) -> (bool, Option<Span>, &str, &str) {
 }
 
 /// The candidate that a mistyped word was probably meant to be: one with nearly the same letters, or one with this
-/// prefix, or the last one that has this name before its version.
+/// prefix, or the last one that has this name before its version. Of equally near ones it is that with the longest common begin.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let folded = word.to_lowercase();
     let near = |candidate: &'a str| {
@@ -181,8 +183,13 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + C
     let close = candidates.clone().into_iter().filter_map(near);
     let begins = |candidate: &&str| candidate.len() >= 4 && folded.starts_with(&candidate.to_lowercase());
     let of_name = |candidate: &&'a str| unversioned(candidate).is_some_and(|name| near(name).is_some());
+    let begin = |candidate: &str| {
+        let letters = |text: &str| text.to_lowercase().replace(['-', '.'], "");
+        let pairs = zip(letters(word).into_bytes(), letters(candidate).into_bytes());
+        pairs.take_while(|(a, b)| a == b).count()
+    };
     close
-        .min_by_key(|(distance, _)| *distance)
+        .min_by_key(|(distance, candidate)| (*distance, Reverse(begin(candidate))))
         .map(|(_, candidate)| candidate)
         .or_else(|| candidates.clone().into_iter().find(begins))
         .or_else(|| candidates.into_iter().filter(of_name).last())
@@ -210,6 +217,9 @@ mod tests {
             nearest("ubunto", ["rocky-9", "ubuntu-22.04", "ubuntu-24.04"]),
             Some("ubuntu-24.04")
         );
+        let systems = ["ubuntu-22.04", "ubuntu-24.04", "ubuntu-26.04"];
+        assert_eq!(nearest("ubuntu24", systems), Some("ubuntu-24.04"));
+        assert_eq!(nearest("ubuntu-24", systems), Some("ubuntu-24.04"));
         assert_eq!(nearest("xyz", ["flannel", "none"]), None);
     }
 

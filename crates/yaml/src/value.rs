@@ -61,6 +61,8 @@ impl<'t> Decoder<'t> {
             (true, "true") => return true,
             (true, "false") => return false,
             (false, "true" | "false") => self.wrong_type("true or false", "remove the quotes"),
+            (_, "yes" | "Yes" | "on" | "On") => self.wrong_type("true or false", "write true"),
+            (_, "no" | "No" | "off" | "Off") => self.wrong_type("true or false", "write false"),
             _ => self.wrong_type("true or false", ""),
         }
         false

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use firelay_yaml::{
     Spanned,
     diagnostic::{Diagnostic, Span},
@@ -16,6 +17,7 @@ use crate::{
 
 /// The first line of a public key in ASCII (RFC 9580 §6.2).
 const ARMOUR: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
+const ARMOUR_END: &str = "-----END PGP PUBLIC KEY BLOCK-----";
 
 /// The sources of a machine, as its package manager needs them.
 pub(super) fn resolve(
@@ -106,12 +108,25 @@ pub(super) fn check(sources: &[PackageSource], report: &mut Report) {
                 report.push(wrong(word.span).label("letters, digits and . _ / + - only"));
             }
         }
-        let key = source.key.iter().filter(|key| !key.trim().starts_with(ARMOUR));
+        let key = source.key.iter().filter(|key| !is_armoured(key));
         key.for_each(|key| {
             let finding = wrong(key.span).label("not a public key in ASCII");
             report.push(finding.help("`gpg --armor --export` prints one; write it as a block of text (`key: |`)"));
         });
     }
+}
+
+/// Whether a text is one or more public keys in ASCII (RFC 9580 §6.2).
+fn is_armoured(key: &str) -> bool {
+    let blocks = key.trim().strip_suffix(ARMOUR_END).map(|keys| keys.split(ARMOUR_END));
+    blocks.is_some_and(|mut blocks| blocks.all(|block| block.trim().strip_prefix(ARMOUR).is_some_and(is_data)))
+}
+
+/// Headers, an empty line, base64 and perhaps a checksum.
+fn is_data(block: &str) -> bool {
+    let is_data = |line: &&str| !line.starts_with('=') && !line.contains(": ");
+    let data: String = block.lines().map(str::trim).filter(is_data).collect();
+    !data.is_empty() && STANDARD.decode(data).is_ok()
 }
 
 /// Suites may contain slashes (`trixie/updates`); one without components is a path that ends with `/`.

@@ -159,7 +159,11 @@ fn range(text: &Spanned<String>) -> Result<Range, Diagnostic> {
         Diagnostic::error("FL0101", "not a network range")
             .at(text.span)
             .label("an address and a prefix length are needed")
-            .help("write it as 10.244.0.0/16 or fd00:10:244::/56")
+            .help(match text.parse::<IpAddr>() {
+                Ok(address) if address.is_ipv4() => format!("write its prefix length, as in {address}/16"),
+                Ok(address) => format!("write its prefix length, as in {address}/56"),
+                Err(_) => "write it as 10.244.0.0/16 or fd00:10:244::/56".to_owned(),
+            })
     })?;
     if net.trunc() != net {
         return Err(Diagnostic::error("FL0102", "a network range with host bits")

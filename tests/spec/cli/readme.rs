@@ -95,7 +95,7 @@ fn a_first_cluster_on_aws_is_typed_as_it_stands_there() {
     let commands = commands(&part("A first cluster on AWS"));
     let is_typed = |line: &&String| ["firelay ", "printf "].iter().any(|program| line.starts_with(program));
     let (typed, others): (Vec<_>, Vec<_>) = commands.iter().partition(is_typed);
-    assert_eq!(typed.len(), 4, "{typed:?}");
+    assert_eq!(typed.len(), 5, "{typed:?}");
     desk.type_in(&typed.into_iter().map(|line| line.clone() + "\n").collect::<String>());
     assert!(
         desk.at("out/terraform/nodes.auto.tfvars.json").exists(),
@@ -118,9 +118,10 @@ fn a_first_cluster_on_aws_is_typed_as_it_stands_there() {
 #[test]
 fn a_first_cluster_on_bare_metal_is_typed_as_it_stands_there() {
     let part = part("A first cluster on bare metal");
-    let [system, delivery] = &blocks(&part, "yaml")[..] else {
+    let [spec] = &blocks(&part, "yaml")[..] else {
         panic!("{part}")
     };
+    let (system, delivery) = spec.split_at(spec.find("delivery:").unwrap());
     let value = |key: &str| {
         let line = system.lines().find_map(|line| line.strip_prefix(key)).unwrap();
         line.split_whitespace().next().unwrap().to_owned()
