@@ -46,6 +46,8 @@ fn every_pattern_fits_a_file_and_steps_with_settings_are_not_left_alone() {
             "platform=openstack",
             "--set",
             "addons.gvisor={}",
+            "--set",
+            "addons.certificateRenewal={ etcd: true }",
         ]);
         render
             .arg(example(name).spec)

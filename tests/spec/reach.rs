@@ -609,6 +609,9 @@ const PLACES: &[&str] = &[
 network: { pods: [10.244.0.0/16, 'fd00:10:244::/56'], services: [10.96.0.0/12, 'fd00:10:96::/112'] }
 nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11, 'fd00:1::11'] }]
 pools: []",
+    "
+nodes: [{ name: cp1, roles: [control-plane, worker], addresses: [10.0.0.11] }, { name: etcd1, roles: [etcd], addresses: [10.0.0.31] }]
+pools: []",
     "{ platform: aws }",
     "{ platform: azure }",
     "{ platform: gce }",

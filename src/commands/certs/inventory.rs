@@ -31,6 +31,8 @@ use crate::{
 const RENEWAL: &str = "certificateRenewal";
 /// The unit of that add-on.
 const TIMER: &str = "/etc/systemd/system/firelay-certificate-renewal.timer";
+/// Title of the serving certificate of a kubelet.
+const SERVING: &str = "kubelet server";
 /// Where documents have their certificates and keys.
 const FOLDER: &str = "/etc/firelay/";
 /// The file for people in the tree.
@@ -202,7 +204,11 @@ impl Inventory {
         let mut credentials = of_bundle(plan, bundle, dates)?;
         for (node, pki) in nodes.iter().zip(&issued) {
             for file in &pki.files {
-                let renewal = |leaf: &Leaf| renewal(leaf.signer.is_held(plan), has_timer(plan), leaf);
+                let requests = plan.requests_serving(node);
+                let renewal = |leaf: &Leaf| match requests && leaf.title == SERVING {
+                    true => Renewal::Kubelet,
+                    false => renewal(leaf.signer.is_held(plan), has_timer(plan), leaf),
+                };
                 credentials.extend(of_file(&node.name, (&file.path, file.content.expose()), &renewal)?);
             }
         }
@@ -374,7 +380,7 @@ fn of_file(
 /// The kubelet renews what it may request, kubeadm what CAs sign whose keys control planes hold.
 fn renewal(held: bool, timer: bool, leaf: &Leaf) -> Renewal {
     match (held, leaf.title.as_str()) {
-        (false, _) | (_, "kubelet server") => Renewal::RotateLeaves,
+        (false, _) | (_, SERVING) => Renewal::RotateLeaves,
         (true, "kubelet client") => Renewal::Kubelet,
         (true, _) if timer => Renewal::Timer,
         (true, _) => Renewal::Kubeadm,

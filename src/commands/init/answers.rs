@@ -144,13 +144,12 @@ impl Answers {
     /// Checks the spec of these answers.
     pub fn check(&self, profiles: &Profiles) -> Result<(), String> {
         let spec = self.composed().map_err(|_| "these answers make no spec".to_owned())?;
-        let Err(findings) = plan::load(&spec, profiles) else {
-            return Ok(());
-        };
+        let findings = plan::load(&spec, profiles).map_or_else(|findings| findings, |(_, warnings)| warnings);
         let errors = findings.iter().filter(|finding| {
             // The usual host is derived from the name, which is reported already.
             let follows = finding.code == "FL0114" && self.host.is_none();
-            finding.severity == Severity::Error && !follows
+            // No cluster begins with an even number of members.
+            finding.code == "FL0209" || finding.severity == Severity::Error && !follows
         });
         let source = redact_spec(&spec);
         let lines: Vec<_> = errors

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     declaration::Kind,
-    plan::{AddonPlan, NetworkPlan, NodePlan, Plan, kubelet::SERVER_TLS_BOOTSTRAP},
+    plan::{AddonPlan, NetworkPlan, NodePlan, Plan},
     spec::{JoinIdentity, ProxyMode},
 };
 
@@ -23,6 +23,7 @@ pub fn context(plan: &Plan) -> Value {
         .filter(|addon| addon.choice.declaration.kind == Kind::Addon);
     let others = others.map(|addon| (addon.key().to_owned(), Value::Object(addon.choice.parameters.clone())));
     let mut platforms: Vec<_> = plan.nodes.iter().map(|node| node.platform.name.as_str()).collect();
+    let named = || plan.nodes.iter().filter(|node| node.roles.kubernetes() && !node.pool);
     platforms.sort_unstable();
     platforms.dedup();
     json!({
@@ -47,7 +48,7 @@ pub fn context(plan: &Plan) -> Value {
             "leaf": plan.pki.leaf_validity.whole_seconds(),
             "backdate": plan.pki.backdate.whole_seconds(),
         },
-        "servingOnRequest": plan.kubernetes.kubelet_config.get(SERVER_TLS_BOOTSTRAP) == Some(&true.into()),
+        "servingOnRequest": named().all(|node| plan.requests_serving(node)),
         "externalEtcd": plan.etcd.external,
         "metadataFirewall": plan.metadata_firewall,
         "cni": cni.map(AddonPlan::key).unwrap_or_default(),

@@ -22,7 +22,7 @@ pub use pxe::*;
 pub use runtime::*;
 pub use trust::*;
 
-use super::{ScopedPatch, images::Images, ports};
+use super::{ScopedPatch, images::Images, kubelet::SERVER_TLS_BOOTSTRAP, ports};
 use crate::{
     declaration::Updates,
     spec::{Access, ExtraOutput},
@@ -107,6 +107,13 @@ impl Plan {
     /// External etcd members in the order of the spec.
     pub fn etcd_members(&self) -> impl Iterator<Item = &NodePlan> {
         self.nodes.iter().filter(|node| node.roles.etcd)
+    }
+
+    /// Whether a machine's kubelet requests its serving certificate from the cluster, and renews it so.
+    pub fn requests_serving(&self, node: &NodePlan) -> bool {
+        let settings = [&node.kubelet_config, &self.kubernetes.kubelet_config];
+        let first = settings.into_iter().find_map(|config| config.get(SERVER_TLS_BOOTSTRAP));
+        node.roles.kubernetes() && first == Some(&true.into())
     }
 
     /// Classes of machines that are set up alike, in their order; each has its place among the given ones. A patch may concern

@@ -339,6 +339,30 @@ fn members_that_renew_hold_the_key_of_their_authority() {
             "{title}: {own:?}"
         );
     }
+    assert!(
+        renewal("kubelet server").iter().all(|own| own.contains("otateLeaves")),
+        "{certs}"
+    );
+    let requested = [
+        "--set",
+        "kubernetes.kubelet.config.serverTLSBootstrap=true",
+        "--set",
+        "addons.kubeletCsrApprover={}",
+    ];
+    let warned = |further: &[&str]| {
+        let ran = desk.run(&[&["check"], &renews[..], further].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.stderr.contains("the serving certificates of named kubelets") || ran.stderr.contains("no kubelet asks for")
+    };
+    assert!(warned(&[]) && !warned(&requested));
+    let certs = desk.run(&[&["certs", "--output", "json"], &renews[..], &requested[..]].concat());
+    let certs = certs.json();
+    let serving = certs["credentials"].as_array().unwrap().iter();
+    let mut serving = serving.filter(|own| own["title"] == "kubelet server");
+    assert!(
+        serving.all(|own| own["renewal"].to_string().contains("ubelet")),
+        "{certs}"
+    );
     assert_eq!(desk.run(&["verify"]).code, 0);
     for secrets in [&[][..], &["--secrets", "firelay.secrets.yaml"]] {
         let ran = desk.run(&[&["audit"], secrets].concat());
@@ -363,4 +387,8 @@ fn members_that_renew_hold_the_key_of_their_authority() {
     let files = format!("nodes[etcd{{1..3}}].files={stray}");
     let ran = desk.run(&["render", "--set", &files]);
     assert!(ran.code == 5 && ran.stderr.contains("FL1084"), "{ran:?}");
+    // A member that renews has it at one place.
+    assert_eq!(desk.run(&[&["render", "--set", &files], &renews[..]].concat()).code, 0);
+    let ran = desk.run(&["verify"]);
+    assert!(ran.code == 5 && (ran.stdout + &ran.stderr).contains("FL1042"));
 }

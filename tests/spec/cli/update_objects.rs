@@ -43,7 +43,8 @@ fn objects(desk: &Desk) -> BTreeMap<String, (Value, Value)> {
 /// The steps of ORDER as sets of files: `NAME` of `NAME.sh`.
 fn order(desk: &Desk) -> Vec<BTreeSet<String>> {
     let mut steps: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
-    for line in desk.read("out/update/1/ORDER").lines().skip(1) {
+    let order = desk.read("out/update/1/ORDER");
+    for line in order.lines().filter(|line| !line.starts_with('#')) {
         let words: Vec<_> = line.split(' ').collect();
         let name = words.get(4).map_or(words[3], |script| script.trim_end_matches(".sh"));
         steps

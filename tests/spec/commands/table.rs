@@ -536,6 +536,9 @@ pub const PAGES: &[Page] = &[
             ("firelay plan --accept FL1218", RUN),
             ("ssh cp4 sudo firelay-status", RUN),
             ("kubectl --namespace kube-system exec", RUN),
+            // The spec changes between the two.
+            ("firelay update --accept FL0209", Read),
+            ("No minor is skipped", Text),
             ("firelay plan\nfirelay update", RUN),
         ],
     ),
