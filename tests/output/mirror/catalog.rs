@@ -90,10 +90,10 @@ fn a_new_release_of_kubernetes_is_added_and_rendered() {
         "{said}"
     );
     let catalog = own.read("own/catalog.yaml");
-    assert!(
-        catalog.contains(&format!("{}/v{VERSION}/arm64/kubelet.sha256, 20", own.site.url)),
-        "{catalog}"
-    );
+    for arch in ["amd64", "arm64"] {
+        let source = format!("{}/v{VERSION}/{arch}/kubelet.sha256, 20", own.site.url);
+        assert!(catalog.contains(&source), "{catalog}");
+    }
     let out = own.directory.path().join("out");
     let mut render = firelay(&[
         "render",
