@@ -235,6 +235,15 @@ fn compare<'p>(releases: &[Release<'p>], digests: Digests) -> Result<Vec<Found<'
     }
 }
 
+/// The sources of a release: some projects have a file of checksums for each architecture.
+fn all_sources(known: Option<&str>, source: &str) -> String {
+    match known {
+        Some(known) if known.split("; ").any(|it| it == source) => known.to_owned(),
+        Some(known) => format!("{known}; {source}"),
+        None => source.to_owned(),
+    }
+}
+
 /// Adds the new digests to the files of the user.
 fn write(directory: &Path, found: &[Found<'_>], profiles: &Profiles) -> Result<(), Failure> {
     let new: Vec<_> = found.iter().filter(|found| !found.known).collect();
@@ -253,7 +262,8 @@ fn write(directory: &Path, found: &[Found<'_>], profiles: &Profiles) -> Result<(
     {
         let artifact = &mut catalog.value["artifacts"][*name];
         artifact["releases"][version][arch.to_string()] = json!(digest.0);
-        artifact["sources"][version] = json!(source);
+        let sources = &mut artifact["sources"][version];
+        *sources = json!(all_sources(sources.as_str(), source));
     }
     let mut minors = Vec::new();
     for version in kubernetes_versions(found, profiles) {

@@ -213,7 +213,7 @@ fn context(plan: &Plan, node: &NodePlan, founder: bool) -> Value {
     context["trees"] = node
         .artifacts
         .iter()
-        .any(|artifact| artifact.format == ArtifactFormat::TarZst)
+        .any(|artifact| matches!(artifact.format, ArtifactFormat::TarBz2 | ArtifactFormat::TarZst))
         .into();
     // The digest of a program is SHA-512.
     context["sha512"] = node
@@ -363,6 +363,7 @@ fn artifact_list(artifacts: &[ArtifactPlan]) -> String {
             let format = match artifact.format {
                 ArtifactFormat::Binary => "binary",
                 ArtifactFormat::TarGz => "tar-gz",
+                ArtifactFormat::TarBz2 => "tar-bz2",
                 ArtifactFormat::TarZst => "tar-zst",
             };
             let members = artifact.members.join(" ");

@@ -156,7 +156,10 @@ impl<'a> Store<'a> {
         let directory = match artifact.target {
             ArtifactTarget::Bin => self.bin_dir(os),
             ArtifactTarget::CniBin => os.paths.cni_bin.clone(),
-            ArtifactTarget::Tree => format!("/{}", members.concat()),
+            ArtifactTarget::Tree => artifact
+                .directory
+                .clone()
+                .unwrap_or_else(|| format!("/{}", members.concat())),
         };
         Ok(ArtifactPlan {
             name: name.to_owned(),
@@ -193,11 +196,15 @@ fn no_digest(name: &str, artifact: &Artifact, version: &Version, arch: Arch, spa
         .rev()
         .filter(|(_, digests)| digests.contains_key(&arch));
     let known: Vec<_> = known.map(|(version, _)| version.to_string()).collect();
+    let read = match artifact.checksums {
+        Some(_) => format!("run `firelay catalog update {name}={version}`, or "),
+        None => String::new(),
+    };
     Diagnostic::error("FL0303", format!("no digest of {name} {version} for {arch}"))
         .at(span)
         .label("what is fetched is checked by its digest")
         .help(format!(
-            "known: {}; or set artifacts.overrides.{name}.sha256.{arch}",
+            "known: {}; {read}set artifacts.overrides.{name}.sha256.{arch}",
             known.join(", ")
         ))
 }

@@ -57,10 +57,13 @@ pub(super) fn release(spec: &Spec, profiles: &Profiles) -> Result<Release, Diagn
             .iter()
             .min_by_key(|known| known.patch.abs_diff(version.patch));
         let label = near.map_or_else(String::new, |near| format!("the nearest is {near}"));
-        return Err(unknown(
-            label,
-            profile.versions.iter().map(Version::to_string).collect(),
-        ));
+        let finding = unknown(label, profile.versions.iter().map(Version::to_string).collect());
+        let help = finding.help.unwrap_or_default();
+        let help = format!("{help}; `firelay catalog update kubernetes={version}` adds another one");
+        return Err(Diagnostic {
+            help: Some(help),
+            ..finding
+        });
     }
     Ok(at_version(version, profile, profiles))
 }

@@ -15,6 +15,8 @@ pub enum ArtifactFormat {
     Binary,
     /// A gzipped tar archive.
     TarGz,
+    /// A tar archive compressed with bzip2.
+    TarBz2,
     /// A tar archive compressed with Zstandard.
     TarZst,
 }
@@ -27,7 +29,7 @@ pub enum ArtifactTarget {
     Bin,
     /// The OS profile's `paths.cniBin`.
     CniBin,
-    /// The directory that its only member is in the archive, whole.
+    /// The directory that its only member is in the archive, whole; or `directory`, for an archive without such a member.
     Tree,
 }
 
@@ -65,6 +67,8 @@ pub struct Artifact {
     pub members: Vec<String>,
     /// Where they go.
     pub target: ArtifactTarget,
+    /// Where the whole archive goes as a tree.
+    pub directory: Option<String>,
     /// The machines that need it.
     pub scope: ArtifactScope,
     /// The container runtime of these machines; any if absent.

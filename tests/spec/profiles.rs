@@ -321,7 +321,7 @@ fn every_file_says_when_its_facts_were_read() {
 }
 
 /// The tables of roles/kubespray_defaults/vars/main/checksums.yml (46dbdd39, 2026-08-21) that no artifact of the catalogue names, and why.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 12] = [
     ("argocd_install_checksums", "the add-on argoCd"),
     ("calico_crds_checksums", "the plugin calico"),
     ("calicoctl_binary_checksums", "a tool of administrators"),
@@ -330,6 +330,8 @@ const ELSEWHERE: [(&str, &str); 10] = [
         "containerd_static_archive_checksums",
         "the other build of the same release",
     ),
+    ("gvisor_containerd_shim_binary_checksums", "in the archive gvisor"),
+    ("gvisor_runsc_binary_checksums", "in the archive gvisor"),
     ("cri_dockerd_archive_checksums", "no Docker"),
     ("gateway_api_experimental_crds_checksums", "the add-on gatewayApi"),
     ("gateway_api_standard_crds_checksums", "the add-on gatewayApi"),
@@ -338,15 +340,13 @@ const ELSEWHERE: [(&str, &str); 10] = [
 ];
 
 /// The other tables of that file.
-const KUBESPRAY: [&str; 17] = [
+const KUBESPRAY: [&str; 15] = [
     "cni_binary_checksums",
     "containerd_archive_checksums",
     "crictl_checksums",
     "crio_archive_checksums",
     "crun_checksums",
     "etcd_binary_checksums",
-    "gvisor_containerd_shim_binary_checksums",
-    "gvisor_runsc_binary_checksums",
     "helm_archive_checksums",
     "kata_containers_binary_checksums",
     "kubeadm_checksums",

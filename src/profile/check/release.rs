@@ -1,7 +1,7 @@
 //! Checks of the files that list releases: Kubernetes, containerd, downloads, the endpoint's images.
 
 use super::Check;
-use crate::profile::{ArtifactFormat, Catalog, ContainerdReleases, EndpointProfile, KubernetesProfile};
+use crate::profile::{ArtifactFormat, ArtifactTarget, Catalog, ContainerdReleases, EndpointProfile, KubernetesProfile};
 
 impl Check<'_> {
     pub(in crate::profile) fn kubernetes(&mut self, kubernetes: &KubernetesProfile) {
@@ -42,6 +42,14 @@ impl Check<'_> {
                     "it is one file",
                     "",
                 );
+            }
+            if let Some(directory) = &artifact.directory {
+                self.path(&format!("{key}/directory"), directory);
+            }
+            let places = artifact.members.len() + usize::from(artifact.directory.is_some());
+            if artifact.target == ArtifactTarget::Tree && places != 1 {
+                let help = "one member, or `directory` for the whole archive";
+                self.wrong(&format!("{key}/target"), "a tree without one place", "", help);
             }
             for (version, digests) in &artifact.releases {
                 for (arch, digest) in digests {

@@ -1,13 +1,17 @@
 //! Artifacts.
 
-use super::support::machine::{Machine, failed, mode, serve, succeeded};
+use super::support::{
+    Example, example,
+    machine::{Machine, failed, mode, serve, succeeded},
+    read_tree,
+};
 use sha2::Digest;
 use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -195,6 +199,89 @@ fn an_archive_without_the_member_is_refused_by_name() {
     let said = failed(&machine.step("20-artifacts"));
     assert!(said.contains("bin/missing: Not found in archive"), "{said}");
     assert!(!machine.exists(&format!("/var/lib/firelay/x-{sum}")));
+}
+
+/// A machine of the cluster `single-node` with add-ons.
+fn with_addons(addons: &str) -> Machine {
+    let example = example("single-node");
+    let directory = tempfile::tempdir().unwrap();
+    let (spec, out) = (directory.path().join("cluster.yaml"), directory.path().join("out"));
+    let text = fs::read_to_string(&example.spec).unwrap();
+    fs::write(&spec, format!("{text}addons: {addons}\n")).unwrap();
+    super::support::render(&Example { spec, ..example }, &out);
+    Machine::with(&read_tree(&out)["home1"], "http://")
+}
+
+/// An archive of the folder `opt` as a builder packs it, with another owner, or of its content alone.
+fn tree(compression: &str, members: &[&str]) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, mode) in [
+        ("opt/kata/bin/shim", 0o755),
+        ("runsc", 0o755),
+        ("gvisor-bin/gvisor_sentry", 0o750),
+    ] {
+        let path = directory.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, name).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let mut tar = Command::new("tar");
+    tar.args([compression, "--owner=4711", "--group=4711", "-c", "-C"])
+        .arg(directory.path())
+        .args(members);
+    let output = super::support::output(&mut tar, "tar");
+    assert!(output.status.success(), "{}", super::support::said(&output));
+    output.stdout
+}
+
+#[test]
+fn an_archive_is_unpacked_whole_and_takes_the_place_of_the_last_one() {
+    let machine = with_addons("{ gvisor: {}, kata: {} }");
+    let bodies: BTreeMap<&str, Vec<u8>> = [
+        ("/gvisor", tree("--bzip2", &["runsc", "gvisor-bin"])),
+        ("/kata", tree("--zstd", &["opt"])),
+    ]
+    .into();
+    let lines = bodies.iter().map(|(path, body)| (&path[1..], sha256(body)));
+    let [gvisor, kata]: [(&str, String); 2] = lines.collect::<Vec<_>>().try_into().unwrap();
+    let host = serve(Box::new(move |_, path, _| (200, bodies[path].clone())));
+    let at = |path: &str| machine.at(path).display().to_string();
+    let list = format!(
+        "{} {} tar-bz2 http://{host}/gvisor {}\n{} {} tar-zst http://{host}/kata {} opt/kata\n",
+        gvisor.0,
+        gvisor.1,
+        at("/opt/gvisor/bin"),
+        kata.0,
+        kata.1,
+        at("/opt/kata")
+    );
+    machine.write("/etc/firelay/artifacts", 0o644, &list);
+    machine.write("/opt/gvisor/bin/of-an-older-release", 0o755, "");
+    succeeded(&machine.step("20-artifacts"));
+    for (path, content, bits) in [
+        ("/opt/gvisor/bin/runsc", "runsc", 0o755),
+        (
+            "/opt/gvisor/bin/gvisor-bin/gvisor_sentry",
+            "gvisor-bin/gvisor_sentry",
+            0o750,
+        ),
+        ("/opt/kata/bin/shim", "opt/kata/bin/shim", 0o755),
+    ] {
+        assert_eq!(
+            (machine.read(path).as_str(), mode(&machine.at(path))),
+            (content, bits),
+            "{path}"
+        );
+        assert_eq!(
+            fs::metadata(machine.at(path)).unwrap().uid(),
+            fs::metadata(machine.root()).unwrap().uid(),
+            "{path}"
+        );
+    }
+    // runsc starts itself again as a user without rights.
+    assert_eq!(mode(&machine.at("/opt/gvisor/bin")), 0o755);
+    assert!(!machine.exists("/opt/gvisor/bin/of-an-older-release"));
+    assert!(!machine.exists("/var/lib/firelay/cache/x"));
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl Own {
             )
         });
         let rest = format!(
-            "\"runc\":{{\"checksums\":\"{0}/runc.sha256sum\"}},\"etcd\":{{\"checksums\":\"{0}/SHA256SUMS\"}},\"runsc\":{{\"checksums\":\"{0}/{{machine}}/runsc.sha512\"}}",
+            "\"runc\":{{\"checksums\":\"{0}/runc.sha256sum\"}},\"etcd\":{{\"checksums\":\"{0}/SHA256SUMS\"}},\"gvisor\":{{\"checksums\":\"{0}/{{machine}}/gvisor.tar.bz2.sha512\"}}",
             site.url
         );
         fs::create_dir(directory.path().join("own")).unwrap();
@@ -90,10 +90,10 @@ fn a_new_release_of_kubernetes_is_added_and_rendered() {
         "{said}"
     );
     let catalog = own.read("own/catalog.yaml");
-    assert!(
-        catalog.contains(&format!("{}/v{VERSION}/arm64/kubelet.sha256, 20", own.site.url)),
-        "{catalog}"
-    );
+    for arch in ["amd64", "arm64"] {
+        let source = format!("{}/v{VERSION}/{arch}/kubelet.sha256, 20", own.site.url);
+        assert!(catalog.contains(&source), "{catalog}");
+    }
     let out = own.directory.path().join("out");
     let mut render = firelay(&[
         "render",
@@ -151,10 +151,10 @@ fn files_of_checksums_are_read_as_projects_write_them() {
     );
     own.site.page("/SHA256SUMS", &etcd);
     for (machine, digit) in [("x86_64", 'e'), ("aarch64", 'f')] {
-        let text = format!("{}{}  runsc\n", sum(digit), sum(digit));
-        own.site.page(&format!("/{machine}/runsc.sha512"), &text);
+        let text = format!("{}{}  gvisor.tar.bz2\n", sum(digit), sum(digit));
+        own.site.page(&format!("/{machine}/gvisor.tar.bz2.sha512"), &text);
     }
-    let (code, said) = own.run(&["runc=1.4.99", "etcd=v3.6.99", "runsc=20990101.0.0", "--output", "json"]);
+    let (code, said) = own.run(&["runc=1.4.99", "etcd=v3.6.99", "gvisor=20990101.0.0", "--output", "json"]);
     assert_eq!(code, 0, "{said}");
     let found: serde_json::Value = serde_json::from_str(&said).unwrap();
     let digests: Vec<_> = found
@@ -162,7 +162,7 @@ fn files_of_checksums_are_read_as_projects_write_them() {
         .unwrap()
         .iter()
         .map(|own| {
-            let algorithm = if own["name"] == "runsc" { "sha512" } else { "sha256" };
+            let algorithm = if own["name"] == "gvisor" { "sha512" } else { "sha256" };
             own[algorithm].as_str().unwrap()[..1].to_owned()
         })
         .collect();
