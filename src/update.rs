@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::{
     changes::{
-        Configuration, Handler, MachineChange, authorities, handler, is_of_system, is_removed_last,
+        Configuration, Handler, MachineChange, authorities, handler, is_called_where_active, is_removed_last,
         registration::{self, Binary, ETCD_ENVIRONMENT, Flags, changed_binaries},
     },
     encoding::{base64, gzip, sha256_hex},
@@ -48,6 +48,8 @@ const IDENTITY: [&str; 4] = [
 ];
 /// The proxy's configuration, to which a timer adds servers.
 const PROXY: &str = "/etc/firelay/endpoint/haproxy.cfg";
+/// Patches of etcd's static pod, each with its number and kind behind the name of the target.
+const ETCD_PATCHES: &str = "/etc/firelay/kubeadm/patches/etcd";
 /// Certificates of a member of external etcd.
 const ETCD_CERTIFICATES: &str = "/etc/firelay/etcd/";
 /// Static pods that read certificates and keys, in the order of their restarts.
@@ -60,6 +62,8 @@ const PODS: [&str; 5] = [
 ];
 /// The unit of a member of external etcd.
 const ETCD: &str = "etcd.service";
+/// Time services, of which a machine has one (templates/boot/time-servers.j2).
+const TIME_SERVICES: [&str; 3] = ["chrony.service", "chronyd.service", "systemd-timesyncd.service"];
 /// Units of the machine.
 const UNITS: &str = "/etc/systemd/system";
 
@@ -264,7 +268,7 @@ fn unit_calls<'a>(change: &'a Change<'_>, machine: &'a Machine) -> impl Iterator
         Some(UnitCall {
             verb,
             unit: unit.clone(),
-            where_active: is_of_system(unit),
+            where_active: is_called_where_active(unit),
         })
     };
     let both = [change.old, change.new];
@@ -281,6 +285,9 @@ fn units(change: &Change<'_>) -> String {
         false => format!("{} {}\n", call.verb, call.unit),
     };
     let mut lines: BTreeSet<_> = unit_calls(change, change.old).map(line).collect();
+    if change.change.handlers().contains(&Handler::TimeServers) {
+        lines.extend(TIME_SERVICES.map(|unit| format!("try-restart {unit}\n")));
+    }
     let gone = started_units(change.old, change.new).into_iter();
     lines.extend(gone.map(|unit| format!("enable {unit}\n")));
     if change
@@ -322,10 +329,21 @@ fn changes_part(change: &Change<'_>, part: Founding) -> bool {
     configuration(change).is_some_and(|own| own.parts.contains(&part))
 }
 
-/// The configuration for phases of `kubeadm init`, and the digest by which a machine knows it.
+/// Whether etcd's static pod changes, by its settings or by a patch. kubeadm upgrade writes it for another version alone.
+fn changes_etcd(change: &Change<'_>) -> bool {
+    let stacked = change.node.roles.control_plane && !change.plan.etcd.external;
+    stacked && (changes_part(change, Founding::Etcd) || changes_below(change, ETCD_PATCHES))
+}
+
+/// The configuration for phases of `kubeadm init`, and the digest by which a machine knows it. Where the cluster's own stays, only the
+/// part of the node.
 fn configuration_files(change: &Change<'_>) -> Result<Payload, node::Error> {
     let mut payload = Payload::new();
     let Some(own) = configuration(change) else {
+        if changes_etcd(change) {
+            let text = init_of_node(change.plan, change.node)?;
+            payload.insert("node.yaml".to_owned(), (0o600, text.into_bytes()));
+        }
         return Ok(payload);
     };
     let mut put = |name: &str, text: String| payload.insert(name.to_owned(), (0o600, text.into_bytes()));
@@ -373,6 +391,7 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
         units: unit_calls(change, change.new)
             .filter(|call| !is_late(&call.unit))
             .collect(),
+        time_servers: handlers.contains(&Handler::TimeServers),
         restart_etcd: restarts_etcd || has("etcd"),
         certificates: has("certificates"),
         etcd_certificates: changes_below(change, ETCD_CERTIFICATES),
@@ -387,7 +406,7 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
         leads: change.leads,
         upgrades: change.upgrades,
         configuration: configuration(change).is_some(),
-        etcd_configuration: change.node.roles.control_plane && changes_part(change, Founding::Etcd),
+        etcd_configuration: changes_etcd(change),
         proxy_configuration: changes_part(change, Founding::KubeProxy) && change.plan.kubernetes.kube_proxy.is_some(),
         patches: match change.new.root.below(PATCHES_DIRECTORY).next() {
             Some(_) => PATCHES_DIRECTORY,

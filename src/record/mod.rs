@@ -3,14 +3,16 @@
 //! It holds no secret and belongs in version control. Digests are keyed by the bundle, so that nobody without it can confirm a
 //! guess of a document's content.
 
+mod addresses;
 mod digests;
 mod document;
 mod encryption;
 mod issuers;
+mod kube_proxy;
 mod network;
 mod rules;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::IpAddr};
 
 use semver::Version;
 use serde::{Deserialize, Serialize};
@@ -119,7 +121,10 @@ pub struct Record {
     /// Issuers of service accounts' tokens, the one that signs first. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub token_issuers: Vec<String>,
-    /// Keyed digest of encryption, of these parameters and of the issuers. Absent in records of earlier versions.
+    /// Whether the cluster has kube-proxy. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kube_proxy: Option<bool>,
+    /// Keyed digest of encryption, of these parameters, of the issuers and of kube-proxy. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub steps_digest: String,
     /// Date of the administrator's certificate, where it is not the bundle's.
@@ -207,6 +212,9 @@ pub struct MachineRecord {
     /// The architecture of its binaries. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<Arch>,
+    /// The addresses of a control plane or member of etcd: members know each other by them. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<IpAddr>,
     /// 1 for its first document, one more for each change.
     pub generation: u32,
     /// The date of its certificates.
@@ -272,6 +280,7 @@ impl Record {
             encrypted_resources: encryption.map(|own| own.resources.clone()).unwrap_or_default(),
             datapath: plan.plugin().map(AddonPlan::datapath).unwrap_or_default(),
             token_issuers: plan.kubernetes.token_issuers(),
+            kube_proxy: Some(plan.kubernetes.kube_proxy.is_some()),
             steps_digest: String::new(),
             administrator: None,
             machines: BTreeMap::new(),
@@ -333,6 +342,7 @@ impl Record {
             encrypted_resources: base.encrypted_resources.clone(),
             datapath: base.datapath.clone(),
             token_issuers: base.token_issuers.clone(),
+            kube_proxy: base.kube_proxy,
             fixed: base.fixed.clone(),
             ..self
         }
@@ -375,6 +385,7 @@ pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, Ma
         let machine = MachineRecord {
             roles: roles.map(|file| file.roles.clone()).unwrap_or_default(),
             arch: None,
+            addresses: Vec::new(),
             generation: own.generation,
             issued_at: own.issued_at,
             digest: machine_digest(bundle, name, own.issued_at, &files),
@@ -399,6 +410,10 @@ pub fn unrendered(node: &NodePlan, issued_at: OffsetDateTime) -> MachineRecord {
     MachineRecord {
         roles: crate::delivery::roles(node),
         arch: Some(node.arch),
+        addresses: match node.roles.control_plane || node.roles.etcd {
+            true => node.addresses.clone(),
+            false => Vec::new(),
+        },
         generation: 1,
         issued_at,
         digest: String::new(),

@@ -93,7 +93,7 @@ fn program(root: &str, name: &str, url: &str) -> String {
         "kubeadm" => {
             format!(
                 "case $* in\n*upload-config*) cp \"${{*: -1}}\" {root}/uploaded ;;\n\
-                 *'etcd local'*) echo new >>{root}/etc/kubernetes/manifests/etcd.yaml ;;\nesac\n\
+                 *'etcd local'*) cp \"${{*: -1}}\" {root}/local; echo new >>{root}/etc/kubernetes/manifests/etcd.yaml ;;\nesac\n\
                  [ \"$1\" = upgrade ] && cd {root}/etc/kubernetes || exit 0\n\
                  [ ! -e {root}/var/lib/kubelet/config.yaml ] || echo '# new' >>{root}/var/lib/kubelet/config.yaml\n\
                  [ -e manifests/kube-apiserver.yaml ] || exit 0\n\
@@ -104,7 +104,7 @@ fn program(root: &str, name: &str, url: &str) -> String {
         }
         "etcdctl" => "[ \"${*: -3:2}\" != 'snapshot save' ] || echo snapshot >\"${*: -1}\"".to_owned(),
         "kubectl" => format!(
-            "case $* in *'get configmap cluster-info'*) cat {root}/cluster-info ;; *'patch configmap'*) cp \"${{*: -1}}\" {root}/patched ;; *annotate*) echo \"${{*: -1}}\" >{root}/annotation ;; *) printf 'cp1 True\\ncp2 True\\ncp3 True\\n' ;; esac"
+            "case $* in *'get configmap kubeadm-config'*) printf 'kind: ClusterConfiguration\\nkubernetesVersion: v1.36.4\\n' ;; *'get configmap cluster-info'*) cat {root}/cluster-info ;; *'patch configmap'*) cp \"${{*: -1}}\" {root}/patched ;; *annotate*) echo \"${{*: -1}}\" >{root}/annotation ;; *) printf 'cp1 True\\ncp2 True\\ncp3 True\\n' ;; esac"
         ),
         _ => String::new(),
     };
@@ -190,6 +190,7 @@ case $* in
 'start --no-block firelay-update.service')
   PATH=ROOT/usr/local/bin:/usr/bin:/bin setsid --wait bash ROOTSTATE/update/driver >>ROOT/journal 2>&1 ;;
 *is-active*) active || exit 3 ;;
+cat*) there || { echo "No files found for $unit." >&2; exit 1; } ;;
 enable*) there || { echo "Failed to enable unit: Unit file $unit does not exist." >&2; exit 1; }; : >"ROOT/enabled/$unit" ;;
 disable*)
   rm -f "ROOT/enabled/$unit" "ROOT/active/$unit"
@@ -1094,6 +1095,37 @@ fn units_that_a_system_does_not_run_are_left_alone() {
     }
 }
 
+/// chrony reads a copy of the document's file. The way back brings the one that the machine had.
+#[test]
+fn time_servers_reach_the_service_of_the_machine() {
+    let ntp = |server: &str| format!("ntp={{ servers: [{server}] }}");
+    let (one, other) = (ntp("time1.example.com"), ntp("time2.example.com"));
+    for (before, had) in [(&["--set", &one][..], "time1"), (&[], "pool of the image")] {
+        let cluster = Cluster::updated(before, &["--set", &other]);
+        let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
+        let machine = &updated.machine;
+        let units = machine.read("/system-units").replace("systemd-timesyncd", "chrony");
+        machine.write("/system-units", 0o644, &units);
+        machine.write("/etc/chrony/chrony.conf", 0o644, &format!("{had}\n"));
+        let disk = updated.disk();
+        let ran = updated.run(&updated.script());
+        let journal = fs::read_to_string(machine.at("/journal")).unwrap_or_default();
+        assert!(ran.status.success(), "{had}: {}\n{journal}", said(&ran));
+        let config = machine.read("/etc/chrony/chrony.conf");
+        assert!(
+            config.contains("time2.example.com") && updated.is_active("chrony.service"),
+            "{config}"
+        );
+        updated.roll_back();
+        same(&updated.disk(), &disk, had);
+        assert!(
+            machine
+                .calls()
+                .contains(&"systemctl try-restart --no-block chrony.service".to_owned())
+        );
+    }
+}
+
 /// A unit of firelay that a document loses ends, and the way back begins it again; one that a document brings, the other way round.
 #[test]
 fn a_unit_that_comes_or_goes_is_enabled_and_ended() {
@@ -1231,6 +1263,56 @@ fn a_rollback_brings_files_and_binaries_back() {
     assert!(!updated.machine.exists("/var/lib/firelay/previous"));
     let mark = updated.machine.read(&format!("{STATE}/rolled-back"));
     assert!(updated.script().contains(&format!(" = {} ]", mark.trim())), "{mark}");
+}
+
+/// Kata is a directory of its own, which an update replaces as a whole.
+#[test]
+fn a_rollback_brings_a_directory_back() {
+    let cluster = Cluster::updated(&["--set", OLD], &[]);
+    for had in [true, false] {
+        let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
+        let (machine, root) = (&updated.machine, updated.root());
+        let systemctl = machine.read("/usr/local/bin/systemctl");
+        machine.stand_in("systemctl", "exit 0");
+        machine.write("/update.sh", 0o600, &updated.script());
+        let mut bash = Command::new("bash");
+        bash.arg(machine.at("/update.sh")).arg("--detach");
+        succeeded(&output(bash.env_clear().env("PATH", updated.path()), "bash"));
+        machine.program("systemctl", &systemctl);
+        let list = format!("{STATE}/update/all.list");
+        let line = format!(
+            "kata {} tar-zst http://example.com/kata {root}/opt/kata opt/kata\n",
+            "b".repeat(64)
+        );
+        machine.write(&list, 0o600, &(machine.read(&list) + &line));
+        let mark = |digit: &str| format!("{STATE}/kata-{}", digit.repeat(64));
+        if had {
+            machine.write(&mark("a"), 0o644, "");
+            machine.write("/opt/kata/bin/old", 0o755, "old\n");
+            std::os::unix::fs::symlink("old", machine.at("/opt/kata/bin/link")).unwrap();
+        }
+        let mut backup = Command::new("bash");
+        backup.arg(machine.at(&format!("{STATE}/update/steps/20-backup")));
+        succeeded(&output(
+            backup.env_clear().env("PATH", updated.path()).env("STEP", "test"),
+            "bash",
+        ));
+        // As the step 20-artifacts replaces it.
+        let _ = fs::remove_dir_all(machine.at("/opt/kata"));
+        machine.write("/opt/kata/bin/new", 0o755, "new\n");
+        let _ = fs::remove_file(machine.at(&mark("a")));
+        machine.write(&mark("b"), 0o644, "");
+        updated.roll_back();
+        assert_eq!(
+            (machine.exists("/opt/kata/bin/new"), machine.exists(&mark("b"))),
+            (false, false)
+        );
+        assert_eq!(
+            (machine.exists("/opt/kata/bin/link"), machine.exists(&mark("a"))),
+            (had, had)
+        );
+        assert!(!had || machine.read("/opt/kata/bin/link") == "old\n");
+    }
 }
 
 /// A member of external etcd: a snapshot comes before its new program.
@@ -1478,6 +1560,33 @@ fn settings_of_stacked_etcd_are_changed_by_their_own_phase() {
     assert!(ran.status.success(), "{}", said(&ran));
 }
 
+/// kubeadm upgrade takes the patches of all other static pods.
+#[test]
+fn a_patch_of_stacked_etcd_is_applied_by_its_own_phase() {
+    const PATCH: &str =
+        "kubernetes.patches=[{ target: etcd, type: merge, content: '{\"spec\": {\"hostname\": \"a\"}}' }]";
+    for (before, after) in [(&[][..], &["--set", PATCH][..]), (&["--set", PATCH], &[])] {
+        let cluster = Cluster::updated(before, after);
+        let updated = Updated::born(&cluster, "cp2", &cluster.old["cp2"]).ready_for_update();
+        let (machine, root) = (&updated.machine, updated.root());
+        machine.write("/etc/kubernetes/manifests/etcd.yaml", 0o600, "old\n");
+        machine.write("/var/lib/etcd/member/snap/db", 0o600, "");
+        machine.stand_in(
+            "crictl",
+            &format!("[[ $* != *' ps '* ]] || sha256sum <{root}/etc/kubernetes/manifests/etcd.yaml"),
+        );
+        let ran = updated.run(&updated.script());
+        let journal = fs::read_to_string(machine.at("/journal")).unwrap_or_default();
+        assert!(ran.status.success(), "{}\n{journal}", said(&ran));
+        assert_eq!(machine.read("/etc/kubernetes/manifests/etcd.yaml"), "old\nnew\n");
+        let documents = support::pyyaml(&machine.read("/local"));
+        let kinds: Vec<_> = documents.iter().map(|own| own["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["InitConfiguration", "ClusterConfiguration"]);
+        assert_eq!(documents[0]["patches"].is_null(), after.is_empty());
+        assert_eq!(documents[1]["kubernetesVersion"], "v1.36.4");
+    }
+}
+
 /// The script runs on a machine of which no document tells of the change, as often as one likes.
 #[test]
 fn changed_manifests_are_applied_by_a_control_plane() {
@@ -1527,6 +1636,57 @@ fn changed_manifests_are_applied_by_a_control_plane() {
     let mut before = before;
     before.retain(|path, _| !path.ends_with("/kubectl"));
     same(&after, &before, "a machine that has applied manifests");
+}
+
+/// A StorageClass never changes: the API server refuses it, and takes it when the old one is gone.
+#[test]
+fn a_class_that_cannot_change_is_created_anew() {
+    let class = |policy: &str| format!("addons.localPath.reclaimPolicy={policy}");
+    let cluster = Cluster::updated(&["--set", &class("Delete")], &["--set", &class("Retain")]);
+    for (is_valid, refusal, deletes) in [
+        (
+            true,
+            "The StorageClass \"local-path\" is invalid: reclaimPolicy: Forbidden: updates to reclaimPolicy are forbidden.",
+            true,
+        ),
+        (
+            false,
+            "The StorageClass \"local-path\" is invalid: metadata.annotations: Too long",
+            false,
+        ),
+        (true, "Error from server (InternalError): failed calling webhook", false),
+    ] {
+        let updated = Updated::born(&cluster, "cp1", &cluster.old["cp1"]).ready_for_update();
+        let (machine, root) = (&updated.machine, updated.root());
+        let create = match is_valid {
+            true => "storageclasses.storage.k8s.io \"local-path\" already exists",
+            false => "The StorageClass \"local-path\" is invalid: metadata.annotations: Too long",
+        };
+        let own = format!(
+            "#!/bin/bash\ncase $* in\n*'--raw /version') echo '{{\"gitVersion\": \"v1.36.4\"}}'; exit ;;\nesac\n\
+             echo \"kubectl $*\" >>{root}/calls\ncase $* in\n\
+             *' delete '*) cp \"${{*: -1}}\" {root}/deleted ;;\n\
+             *create*dry-run=server*) echo '{create}' >&2; exit 1 ;;\n\
+             *dry-run=server*) [ -e {root}/deleted ] || {{ echo '{refusal}' >&2; exit 1; }} ;;\n\
+             *apply*40-addons*) [ -e {root}/deleted ] || {{ echo '{refusal}' >&2; exit 1; }} ;;\nesac\n"
+        );
+        machine.program("kubectl", &own);
+        let ran = updated.run(&updated.script_of("MANIFESTS"));
+        assert_eq!(ran.status.success(), deletes, "{refusal}: {}", said(&ran));
+        assert_eq!(machine.exists("/deleted"), deletes, "{refusal}");
+        if deletes {
+            let object: serde_json::Value = serde_json::from_str(&machine.read("/deleted")).unwrap();
+            assert_eq!(
+                (&object["kind"], &object["reclaimPolicy"]),
+                (&"StorageClass".into(), &"Retain".into())
+            );
+            let told = said(&ran);
+            assert!(
+                told.contains("creating an object anew") && !told.contains("state=failed"),
+                "{told}"
+            );
+        }
+    }
 }
 
 const ADDON: [&str; 2] = ["--set", "addons.systemUpgradeController={}"];
