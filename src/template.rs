@@ -123,6 +123,7 @@ fn bare() -> Environment<'static> {
     environment.add_filter("toml", |value: &Value| text(value).map(|text| toml(&text)));
     environment.add_filter("json", json);
     environment.add_filter("code", |value: &Value| text(value).map(|text| code(&text)));
+    environment.add_filter("breakable", |value: &Value| text(value).map(|text| breakable(&text)));
     environment.add_filter("b64", |value: &Value| text(value).map(base64));
     environment.add_test("inside", inside);
     environment
@@ -230,6 +231,11 @@ fn code(text: &str) -> Value {
         html += "</code>";
     }
     Value::from_safe_string(html)
+}
+
+/// HTML that may be broken after each dot, as in names of files and hosts.
+fn breakable(text: &str) -> Value {
+    Value::from_safe_string(html(text).replace('.', ".<wbr>"))
 }
 
 /// JSON that is also a YAML flow node, for YAML 1.1 (PyYAML) and 1.2: characters that these treat as line breaks or

@@ -10,7 +10,7 @@ use super::{Inputs, OUT};
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "The page needs no network and holds no secret. It shows a spec, or the rendered tree in a directory.\n\n\
-                  Exit codes are those of `plan`, `verify` and `audit`: the page is written before, with all findings.\n\n\
+                  Exit codes are those of `check`, `plan`, `verify` and `audit`: the page is written before, with all findings.\n\n\
                   Examples:\n  firelay report --out cluster.html\n  firelay report out --secrets firelay.secrets.yaml\n  \
                   firelay report cluster.yaml --serve\n  \
                   firelay report out --out - | ssh web 'cat >/srv/www/cluster.html'",

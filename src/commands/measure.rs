@@ -14,7 +14,7 @@ use super::{
     project::{Project, print_findings},
 };
 use crate::{
-    delivery::{self, MARGIN, Overrun},
+    delivery::{self, CompressedSizes, MARGIN, NodeSize, Overrun},
     plan::{self, ManifestSource, NodePlan, Plan},
     profile::Store,
     secrets::Bundle,
@@ -49,6 +49,47 @@ pub fn explained(project: &Project, bundle: &Bundle, failure: Failure) -> Failur
         print_findings(project.spec.source(), &findings);
     }
     failure
+}
+
+/// The sizes of the documents of a plan in which some do not fit, measured with a placeholder for the bundle: of machines that are set up
+/// alike the one with the longest name, and the names of all.
+pub fn sizes(project: &Project) -> Result<Vec<(NodeSize, Vec<&str>)>, Failure> {
+    let bundle = bundle::placeholder(&project.plan)?;
+    let assembly = Assembly::new(project, &bundle, false)?;
+    let compressed = CompressedSizes::default();
+    let classes = project.plan.classes(&project.plan.nodes).into_par_iter();
+    let sizes = classes.map(|class| size_of_class(&assembly, &class, &compressed));
+    Ok(sizes
+        .collect::<Result<Vec<_>, Failure>>()?
+        .into_iter()
+        .flatten()
+        .collect())
+}
+
+fn size_of_class<'p>(
+    assembly: &Assembly<'_>,
+    class: &[(usize, &'p NodePlan)],
+    compressed: &CompressedSizes,
+) -> Result<Option<(NodeSize, Vec<&'p str>)>, Failure> {
+    let longest = class.iter().max_by_key(|(_, node)| node.name.len());
+    let names = class.iter().map(|(_, node)| node.name.as_str()).collect();
+    let size = longest
+        .map(|(_, node)| size_of(assembly, node, compressed))
+        .transpose()?;
+    Ok(size.map(|size| (size, names)))
+}
+
+/// The size of a document, whether or not it fits.
+fn size_of(assembly: &Assembly<'_>, node: &NodePlan, compressed: &CompressedSizes) -> Result<NodeSize, Failure> {
+    let files = assembly.files(node, &assembly.pki(node)?)?;
+    match assembly.package(node, &files) {
+        Ok(artifact) => {
+            let payload = artifact.payload.as_ref().map(|payload| payload.bytes);
+            Ok(NodeSize::new(node, &files, (&artifact.handover, payload), compressed))
+        }
+        Err(delivery::Error::TooLarge(overrun)) => Ok(overrun.size),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Whether the documents of a spec fit.

@@ -40,6 +40,8 @@ pub struct Refused {
     pub spec: Composed,
     /// Errors and warnings.
     pub findings: Vec<Diagnostic>,
+    /// The plan with its profiles, if only documents or patches are refused.
+    pub resolved: Option<(Plan, Profiles)>,
 }
 
 /// A project, or the refused spec.
@@ -55,6 +57,16 @@ pub struct ProfileSet {
     pub profiles: Profiles,
     /// Warnings about files of the user.
     pub warnings: Vec<Diagnostic>,
+}
+
+impl Refused {
+    fn unresolved(spec: Composed, findings: Vec<Diagnostic>) -> Self {
+        Self {
+            spec,
+            findings,
+            resolved: None,
+        }
+    }
 }
 
 /// The rendered tree, if it is given in the place of a spec.
@@ -99,7 +111,7 @@ impl Project {
         };
         let (profiles, of_profiles) = match profiles {
             Ok(profiles) => profiles,
-            Err(findings) => return Ok(Err(Refused { spec, findings }.into())),
+            Err(findings) => return Ok(Err(Refused::unresolved(spec, findings).into())),
         };
         let mut outcome = match Self::resolve(spec, profiles) {
             Ok(project) => project.check_patches()?,
@@ -121,7 +133,7 @@ impl Project {
                 profiles,
                 warnings,
             }),
-            Err(findings) => Err(Refused { spec, findings }.into()),
+            Err(findings) => Err(Refused::unresolved(spec, findings).into()),
         }
     }
 
@@ -146,8 +158,12 @@ impl Project {
         self.warnings.extend(findings);
         diagnostic::sort(&mut self.warnings);
         if diagnostic::refuse(&self.warnings) {
-            let (spec, findings) = (self.spec, self.warnings);
-            return Err(Refused { spec, findings }.into());
+            let refused = Refused {
+                spec: self.spec,
+                findings: self.warnings,
+                resolved: Some((self.plan, self.profiles)),
+            };
+            return Err(refused.into());
         }
         Ok(self)
     }

@@ -12,7 +12,9 @@ mod drawing;
 mod exposure;
 mod findings;
 mod names;
+mod outline;
 mod page;
+mod refused;
 mod serve;
 mod sizes;
 mod subject;
@@ -24,20 +26,23 @@ use time::OffsetDateTime;
 
 use self::{
     page::Page,
-    subject::{Subject, accept, of_spec, of_tree, resolve},
+    refused::RefusedSpec,
+    subject::{Subject, of_spec, of_tree, resolve},
 };
 use super::{
     audit, clock,
     failure::Failure,
     progress,
-    project::{Resolution, tree},
+    project::{Refused, Resolution, print_findings, refusal, tree},
     state::whole_second,
     streams, verify,
     watch::{self, Files},
 };
 use crate::{
+    audit::Catalogue,
     cli::Report,
     disk::{self, Access},
+    redact::redact_spec,
 };
 
 /// Runs the verb.
@@ -48,29 +53,50 @@ pub fn run(args: &Report) -> Result<(), Failure> {
             "{0} is a directory, and --out is the page to write: for the page of a tree, run `firelay report {0} --out FILE`",
             args.out.display()
         ))),
-        None => with_subject(args, &mut Files::new(), |subject, now| write(args, subject, now)),
+        None => with_page(args, &mut Files::new(), |page, secrets| write(args, &page, secrets)),
     }
 }
 
-/// Hands over the data of the page, and notes the files of the spec. Then findings decide the exit code.
-fn with_subject(
+/// Hands over the page and the secrets that may not be in it, and notes the files of the spec. Then findings decide the exit code.
+fn with_page(
     args: &Report,
     files: &mut Files,
-    done: impl FnOnce(&Subject, OffsetDateTime) -> Result<(), Failure>,
+    done: impl FnOnce(Page<'_>, &Catalogue) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let now = whole_second(clock::now()?);
     if let Some(out) = tree(&args.inputs)? {
         let subject = progress::during("reading the documents", || of_tree(out, &args.inputs, now))?;
-        done(&subject, now)?;
+        done(Page::of(&subject, now), &subject.catalogue)?;
         return verdict(&subject);
     }
     let resolution = resolve(args, now)?;
     files.extend(read_files(&resolution));
-    of_spec(args, &accept(resolution)?, now, |subject, update| {
-        done(subject, now)?;
+    let project = match resolution {
+        Ok(project) => project,
+        Err(refused) => return refuse(*refused, now, done),
+    };
+    of_spec(args, &project, now, |subject, update| {
+        done(Page::of(subject, now), &subject.catalogue)?;
         refuse_changes(&update.findings)?;
         verdict(subject)
     })
+}
+
+/// Prints the findings of a refused spec, and hands over their page. It has nothing of a bundle.
+fn refuse(
+    refused: Refused,
+    now: OffsetDateTime,
+    done: impl FnOnce(Page<'_>, &Catalogue) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    print_findings(&redact_spec(&refused.spec), &refused.findings);
+    let verdict = refusal(&refused.spec.name(), &refused.findings);
+    let spec = RefusedSpec::of(refused);
+    let name = spec.name.clone();
+    done(
+        Page::of_refused(spec, &name, verdict.clone(), now),
+        &Catalogue::new(Vec::new()),
+    )?;
+    Err(Failure::Refused(verdict))
 }
 
 fn read_files(resolution: &Resolution) -> Files {
@@ -81,9 +107,9 @@ fn read_files(resolution: &Resolution) -> Files {
 }
 
 /// Writes the page, unless it contains a secret.
-fn write(args: &Report, subject: &Subject, now: OffsetDateTime) -> Result<(), Failure> {
-    let page = Page::of(subject, now).render()?;
-    audit::refuse_secrets(&subject.catalogue, &args.out, &page)?;
+fn write(args: &Report, page: &Page<'_>, secrets: &Catalogue) -> Result<(), Failure> {
+    let page = page.render()?;
+    audit::refuse_secrets(secrets, &args.out, &page)?;
     if args.out == Path::new("-") {
         return streams::data(&page);
     }

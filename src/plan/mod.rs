@@ -13,6 +13,7 @@ mod component;
 mod conflicts;
 mod control_plane;
 mod delivery;
+mod draft;
 mod duration;
 mod endpoint;
 mod etcd;
@@ -63,6 +64,7 @@ mod vip;
 
 pub use addons::{context, of as context_of};
 pub use artifacts::{below_mirror, crossed, file_of};
+pub use draft::{Draft, DraftMachine, draft};
 pub use fields::{Accepted, Codes};
 pub use host::{
     DiskPlan, FilePlan, HostPlan, MountPlan, NameServersPlan, NtpPlan, PackageSourcePlan, Placement, ProxyPlan,

@@ -36,7 +36,7 @@ struct Text {
 }
 
 /// A place and a size.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Area {
     pub(super) x: u32,
     pub(super) y: u32,
@@ -55,7 +55,8 @@ impl Drawing {
         }
     }
 
-    pub(super) fn frame(&mut self, class: &'static str, area: Area) {
+    /// A box. Returns its number.
+    pub(super) fn frame(&mut self, class: &'static str, area: Area) -> usize {
         let Area { x, y, width, height } = area;
         self.boxes.push(Rectangle {
             class,
@@ -64,6 +65,15 @@ impl Drawing {
             width,
             height,
         });
+        self.boxes.len() - 1
+    }
+
+    /// Another place for a box that lies below those that followed.
+    pub(super) fn resize(&mut self, number: usize, area: Area) {
+        let Area { x, y, width, height } = area;
+        if let Some(own) = self.boxes.get_mut(number) {
+            (own.x, own.y, own.width, own.height) = (x, y, width, height);
+        }
     }
 
     /// A line of text, cut to a width.
@@ -90,6 +100,32 @@ pub(super) fn width_of(text: &str) -> u32 {
     width
 }
 
+/// The text in lines of this width, broken at blanks, or within a word that is wider. All but the first are indented.
+pub(super) fn wrapped(text: &str, width: u32, indent: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_inclusive(' ') {
+        let fits = |line: &str, word: &str| width_of(&format!("{line}{}", word.trim_end())) <= width;
+        let blank = " ".repeat(indent);
+        if lines
+            .last()
+            .is_some_and(|line| !line.trim().is_empty() && !fits(line, word))
+        {
+            lines.push(blank.clone());
+        }
+        for char in word.chars() {
+            if char != ' '
+                && lines
+                    .last()
+                    .is_some_and(|line| !line.trim().is_empty() && !fits(line, &char.to_string()))
+            {
+                lines.push(blank.clone());
+            }
+            lines.last_mut().into_iter().for_each(|line| line.push(char));
+        }
+    }
+    lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
 /// The text, or its beginning if it is wider.
 fn fitted(text: &str, width: u32) -> String {
     if width_of(text) <= width {
@@ -108,6 +144,22 @@ fn fitted(text: &str, width: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_text_is_broken_at_blanks_and_a_long_word_anywhere() {
+        assert_eq!(wrapped("cp1, cp2", 60, 2), ["cp1, cp2"]);
+        assert_eq!(wrapped("cp1, cp2, cp3", 60, 2), ["cp1,", "  cp2,", "  cp3"]);
+        assert_eq!(
+            wrapped("pods  10.0.0.0/9 10.1.0.0/16", 120, 6),
+            ["pods  10.0.0.0/9", "      10.1.0.0/1", "      6"]
+        );
+        let long = "x".repeat(40);
+        let lines = wrapped(&long, 100, 2);
+        assert_eq!(lines.concat().replace(' ', ""), long);
+        assert!(lines.iter().all(|line| width_of(line) <= 100), "{lines:?}");
+        assert_eq!(wrapped("", 10, 2), [""]);
+        assert_eq!(wrapped("ab", 0, 1), ["a", " b"]);
+    }
 
     #[test]
     fn a_long_text_is_cut_to_its_box() {

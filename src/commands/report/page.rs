@@ -5,34 +5,29 @@ use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
 use super::{
-    super::{failure::Failure, streams::counted},
-    boot::Boot,
-    certificates::Certificates,
-    changes::Changes,
-    cluster::Cluster,
-    exposure::Exposure,
-    findings::Findings,
-    sizes::Sizes,
-    subject::Subject,
+    super::failure::Failure, boot::Boot, certificates::Certificates, changes::Changes, cluster::Cluster,
+    exposure::Exposure, findings::Findings, outline::Outline, refused::RefusedSpec, sizes::Sizes, subject::Subject,
 };
 use crate::{
     encoding::{base64, sha256_hex},
     template,
 };
 
-/// The context of the templates.
+/// The context of the templates. A refused spec has neither documents nor certificates.
 #[derive(Serialize)]
 pub(super) struct Page<'s> {
     name: &'s str,
-    kubernetes: &'s str,
+    kubernetes: Option<&'s str>,
     firelay: &'s str,
     date: String,
+    /// Why there is no document.
+    refused: Option<String>,
     facts: Vec<Fact>,
-    cluster: Cluster,
-    boot: Boot,
-    sizes: Sizes,
-    certificates: Certificates,
-    exposure: Exposure<'s>,
+    cluster: Option<Cluster>,
+    boot: Option<Boot>,
+    sizes: Option<Sizes>,
+    certificates: Option<Certificates>,
+    exposure: Option<Exposure<'s>>,
     findings: Findings,
     changes: Option<&'s Changes>,
     policy: String,
@@ -135,57 +130,86 @@ impl Served {
 impl<'s> Page<'s> {
     pub(super) fn of(subject: &'s Subject, now: OffsetDateTime) -> Self {
         let manifest = &subject.manifest;
-        let (style, script) = (Inline::of("report/page.css"), Inline::of("report/page.js"));
-        let mut page = Self {
-            name: &manifest.cluster,
-            kubernetes: &manifest.kubernetes_version,
+        let findings = Findings::of(&subject.diagnostics, &subject.verified, &subject.exposure.findings);
+        Self {
+            kubernetes: Some(&manifest.kubernetes_version),
             firelay: &manifest.firelay_version,
-            date: now.date().to_string(),
-            facts: Vec::new(),
-            cluster: Cluster::of(subject),
-            boot: Boot::of(&subject.picture),
-            sizes: Sizes::of(subject),
-            certificates: Certificates::of(&subject.credentials, now),
-            exposure: Exposure::of(&subject.exposure),
-            findings: Findings::of(&subject.diagnostics, &subject.verified, &subject.exposure.findings),
+            cluster: Some(Cluster::of(Outline::of(subject))),
+            boot: Some(Boot::of(&subject.picture)),
+            sizes: Some(Sizes::of(subject)),
+            certificates: Some(Certificates::of(&subject.credentials, now)),
+            exposure: Some(Exposure::of(&subject.exposure)),
             changes: subject.changes.as_ref(),
+            ..Self::empty(&manifest.cluster, findings, now)
+        }
+        .with_facts()
+    }
+
+    /// Of a refused spec, with this verdict.
+    pub(super) fn of_refused(spec: RefusedSpec, name: &'s str, verdict: String, now: OffsetDateTime) -> Self {
+        Self {
+            refused: Some(verdict),
+            cluster: spec.outline.map(Cluster::of),
+            sizes: spec.sizes,
+            ..Self::empty(name, Findings::of(&spec.findings, &[], &[]), now)
+        }
+        .with_facts()
+    }
+
+    fn empty(name: &'s str, findings: Findings, now: OffsetDateTime) -> Self {
+        let (style, script) = (Inline::of("report/page.css"), Inline::of("report/page.js"));
+        Self {
+            name,
+            kubernetes: None,
+            firelay: env!("CARGO_PKG_VERSION"),
+            date: now.date().to_string(),
+            refused: None,
+            facts: Vec::new(),
+            cluster: None,
+            boot: None,
+            sizes: None,
+            certificates: None,
+            exposure: None,
+            findings,
+            changes: None,
             policy: policy(&style, Some(&script), None),
             style,
             script,
             live: None,
-        };
-        page.facts = page.facts(subject);
-        page
+        }
     }
 
-    fn facts(&self, subject: &Subject) -> Vec<Fact> {
+    fn with_facts(mut self) -> Self {
         let fact = |name, section, value: Option<String>| value.map(|value| Fact { name, value, section });
-        let machines = counted(
-            subject.tree.machines.iter().filter(|machine| !machine.pool).count(),
-            "machine",
-        );
-        let pools = subject.tree.machines.iter().filter(|machine| machine.pool).count();
-        let pools = if pools > 0 {
-            format!(", {}", counted(pools, "pool"))
-        } else {
-            String::new()
-        };
-        let changes = self.changes.map(|changes| changes.brief().to_owned());
-        let certificate = self.certificates.next().map(str::to_owned);
+        let certificate = self.certificates.as_ref().and_then(Certificates::next);
+        let exposure = self.exposure.as_ref().map(Exposure::highest);
         let facts = [
-            fact("Cluster", "cluster", Some(machines + &pools)),
+            fact("Cluster", "cluster", self.cluster.as_ref().map(Cluster::count)),
             fact("Findings", "findings", Some(self.findings.summary())),
-            fact("Changes", "changes", changes),
-            fact("First boot", "boot", Some(format!("about {}", self.boot.end()))),
-            fact("Fullest document", "sizes", self.sizes.fullest()),
-            fact("Next renewal", "certificates", certificate),
+            fact(
+                "Changes",
+                "changes",
+                self.changes.map(|changes| changes.brief().to_owned()),
+            ),
+            fact(
+                "First boot",
+                "boot",
+                self.boot.as_ref().map(|boot| format!("about {}", boot.end())),
+            ),
+            fact(
+                "Fullest document",
+                "sizes",
+                self.sizes.as_ref().and_then(Sizes::fullest),
+            ),
+            fact("Next renewal", "certificates", certificate.map(str::to_owned)),
             fact(
                 "Highest exposure",
                 "exposure",
-                Some(format!("a reader {}", self.exposure.highest())),
+                exposure.map(|highest| format!("a reader {highest}")),
             ),
         ];
-        facts.into_iter().flatten().collect()
+        self.facts = facts.into_iter().flatten().collect();
+        self
     }
 
     pub(super) fn render(&self) -> Result<String, Failure> {

@@ -16,8 +16,8 @@ use super::{
         streams,
         watch::{Files, each_change, refuse_stdin},
     },
-    page::{Page, Served},
-    tree, with_subject,
+    page::Served,
+    tree, with_page,
 };
 use crate::{
     cli::Report,
@@ -70,9 +70,9 @@ impl Site {
     fn refresh(&self, args: &Report) -> Files {
         let (mut files, mut page) = (beside(args), None);
         let ((), told) = streams::captured(|| {
-            let done = with_subject(args, &mut files, |subject, now| {
-                let served = Page::of(subject, now).serve()?;
-                audit::refuse_secrets(&subject.catalogue, "page".as_ref(), &served.html)?;
+            let done = with_page(args, &mut files, |own, secrets| {
+                let served = own.serve()?;
+                audit::refuse_secrets(secrets, "page".as_ref(), &served.html)?;
                 page = Some(served);
                 Ok(())
             });

@@ -1,4 +1,5 @@
 //! Documents against the limits of their platforms. Of machines that are alike the largest document is shown.
+//! Those of a refused spec are measured, and not made.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,8 @@ use crate::{
 
 #[derive(Serialize)]
 pub(super) struct Sizes {
+    /// A document does not fit.
+    over: bool,
     documents: Vec<Documents>,
     legend: Vec<Legend>,
 }
@@ -26,6 +29,8 @@ struct Documents {
     form: &'static str,
     /// Width of the bar: the limit, or all bytes where there is none.
     scale: u64,
+    /// The limit, if the document is longer.
+    over: Option<u64>,
     counted: u64,
     smallest: u64,
     limit: Option<u64>,
@@ -69,6 +74,20 @@ impl Sizes {
             .into_iter()
             .filter_map(|group| Documents::of(&group))
             .collect();
+        Self::new(documents)
+    }
+
+    /// Documents of which some do not fit, each with the names of its machines.
+    pub(super) fn measured(sizes: Vec<(NodeSize, Vec<&str>)>) -> Self {
+        let documents = sizes.into_iter();
+        Self::new(
+            documents
+                .map(|(size, names)| Documents::new(Names::of(names), size.counted, size))
+                .collect(),
+        )
+    }
+
+    fn new(documents: Vec<Documents>) -> Self {
         let is_used = |kind: &Group| {
             documents
                 .iter()
@@ -80,6 +99,7 @@ impl Sizes {
             title: kind.title(),
         });
         Self {
+            over: documents.iter().any(|own| own.over.is_some()),
             legend: legend.collect(),
             documents,
         }
@@ -121,20 +141,27 @@ impl Documents {
         let counted = |given: &&Given<'_>| given.1.counted.unwrap_or(given.1.bytes);
         let (machine, file, payload) = group.iter().max_by_key(counted)?;
         let size = NodeSize::of_tree(machine, file, *payload, &CompressedSizes::default());
-        let all = payload.unwrap_or(size.counted);
-        Some(Self {
-            names: Names::of(group.iter().map(|(machine, ..)| machine.name.as_str())),
+        let names = Names::of(group.iter().map(|(machine, ..)| machine.name.as_str()));
+        Some(Self::new(names, group.iter().map(|given| counted(&given)).min()?, size))
+    }
+
+    fn new(names: Names, smallest: u64, size: NodeSize) -> Self {
+        let all = size.payload.unwrap_or(size.counted);
+        let limit = size.limit.filter(|_| size.payload.is_none());
+        Self {
+            names,
             form: size.form.name(),
-            scale: size.limit.filter(|_| payload.is_none()).unwrap_or(all).max(all).max(1),
-            smallest: group.iter().map(|given| counted(&given)).min()?,
+            scale: limit.unwrap_or(all).max(all).max(1),
+            over: limit.filter(|limit| *limit < all),
+            smallest,
             counted: size.counted,
             limit: size.limit,
             percent: size.percent,
-            payload: *payload,
+            payload: size.payload,
             parts: parts(&size),
             platform: size.platform,
             attribute: size.attribute,
-        })
+        }
     }
 }
 

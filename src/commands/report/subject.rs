@@ -17,19 +17,18 @@ use super::{
         check::{check_age, check_sizes},
         failure::Failure,
         measure, plan, progress,
-        project::{Project, Resolution, load_profiles, print_findings, refusal},
+        project::{Project, Resolution, load_profiles},
         rendered::Rendered,
         state::{Applying, Rendering, State, Update, same_cluster},
     },
     changes::Changes,
     findings::{Entry, of_spec as of_diagnostics},
+    outline::facts,
 };
 use crate::{
     audit::{Catalogue, MachineFiles, Report as Exposure},
     changes::Counts,
     cli::{Inputs, Report, StateArgs},
-    node::endpoint::lead,
-    plan::Plan,
     redact::redact_spec,
     tree::{Manifest, ManifestFile, TreeReader},
 };
@@ -126,33 +125,12 @@ pub(super) fn of_spec(
     done(&subject, &update)
 }
 
-fn facts(plan: &Plan) -> Facts {
-    let (network, endpoint) = (&plan.network, &plan.endpoint);
-    Facts {
-        endpoint: Some(format!("{}:{}", endpoint.host, endpoint.port)),
-        lead: plan.nodes.first().and_then(|node| lead(plan, node)),
-        service: Some(network.api_service),
-        domain: Some(plan.kubernetes.dns.domain.clone()),
-        pods: network.pods.clone(),
-        services: network.services.clone(),
-        ..Facts::default()
-    }
-}
-
 /// The project with all findings of `check`, or the refused spec.
 pub(super) fn resolve(args: &Report, now: OffsetDateTime) -> Result<Resolution, Failure> {
     match Project::open(&args.inputs.spec)? {
         Ok(project) => check_sizes(check_age(project, now.date())),
         refused => Ok(refused),
     }
-}
-
-/// The project; the errors of a refused spec are printed.
-pub(super) fn accept(resolution: Resolution) -> Result<Project, Failure> {
-    resolution.map_err(|refused| {
-        print_findings(&redact_spec(&refused.spec), &refused.findings);
-        Failure::Refused(refusal(&refused.spec.name(), &refused.findings))
-    })
 }
 
 /// The changes since the last render, if there was one.

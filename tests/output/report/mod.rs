@@ -2,6 +2,7 @@
 //! mode and narrow screens work, and the page loads nothing.
 
 mod browser;
+mod refused;
 mod serve;
 
 use std::{fs, path::Path};
@@ -27,6 +28,7 @@ for (const svg of drawn) {
   texts.forEach(([one, at, text], number) => {
     const size = parseFloat(getComputedStyle(text).fontSize) * whole.width / svg.viewBox.baseVal.width;
     if (at.width < one.trim().length * size * 0.4) faults.push(`not drawn: ${one}`);
+    if (svg.classList.contains("drawing") && one.endsWith("…")) faults.push(`cut: ${one}`);
     if (at.left < whole.left || at.right > whole.right + 0.5 || at.bottom > whole.bottom + 0.5) faults.push(`outside: ${one}`);
     for (const [other, place] of texts.slice(number + 1)) if (touch(at, place)) faults.push(`${one} / ${other}`);
     const inside = boxes.filter((box) => touch({ left: at.left, right: at.left + 2, top: at.top, bottom: at.bottom }, box));
@@ -88,6 +90,20 @@ for (const element of document.querySelectorAll("h1, h2, h3, p, li, td, th, dd, 
   if (element.closest(".scroll, [hidden], thead") || at.width === 0) continue;
   if (at.right > innerWidth + 0.5) faults.push(`${element.tagName} ${element.textContent.trim().slice(0, 40)}`);
 }
+return faults;
+"#;
+
+/// Words of tiles that are broken where nobody would write a hyphen.
+const BROKEN_WORDS: &str = r#"
+const faults = [];
+const texts = document.createTreeWalker(document.querySelector(".facts"), NodeFilter.SHOW_TEXT);
+for (let node = texts.nextNode(); node; node = texts.nextNode())
+  for (const word of node.textContent.matchAll(/[^\s-]+/g)) {
+    const range = document.createRange();
+    range.setStart(node, word.index);
+    range.setEnd(node, word.index + word[0].length);
+    if (range.getClientRects().length > 1) faults.push(word[0]);
+  }
 return faults;
 "#;
 
@@ -159,6 +175,10 @@ fn the_probe_sees_what_it_is_for() {
     browser.run("document.querySelector('.bar text').textContent = 'x'.repeat(99)");
     assert_ne!(strings(&browser.run(LABELS)), NOTHING);
     assert_ne!(strings(&browser.run(CONTRAST)), NOTHING);
+    open(&browser, directory.path());
+    browser.run("document.querySelector('.drawing text').textContent += '…'; document.querySelector('.facts').style.width = '8rem'; document.querySelector('.facts a').textContent = 'kube'.repeat(9)");
+    assert_ne!(strings(&browser.run(OVERLAPS)), NOTHING);
+    assert_ne!(strings(&browser.run(BROKEN_WORDS)), NOTHING);
 }
 
 #[test]
@@ -166,7 +186,8 @@ fn every_drawing_of_the_boot_order_is_drawn_and_nothing_overlaps() {
     let browser = Browser::start();
     let folder = support::golden::folder().join("graph");
     let drawings = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let drawings = drawings.chain([support::root().join("docs/first-boot.svg")]);
+    let drawings =
+        drawings.chain(["first-boot.svg", "first-boot-steps.svg"].map(|name| support::root().join("docs").join(name)));
     for drawing in drawings.filter(|path| path.extension().is_some_and(|end| end == "svg")) {
         browser.open(&format!("file://{}", drawing.display()));
         assert_eq!(strings(&browser.run(OVERLAPS)), NOTHING, "{}", drawing.display());
@@ -185,7 +206,7 @@ fn the_page_works_light_and_dark_wide_and_narrow_and_in_print() {
             open(&browser, directory.path());
             let place = format!("{scheme} {width}");
             assert_eq!(browser.run("return innerWidth"), json!(width), "{place}");
-            for probe in [OVERLAPS, LABELS, CONTRAST, OVERFLOW] {
+            for probe in [OVERLAPS, LABELS, CONTRAST, OVERFLOW, BROKEN_WORDS] {
                 assert_eq!(strings(&browser.run(probe)), NOTHING, "{place}");
             }
         }
