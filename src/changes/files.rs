@@ -1,6 +1,6 @@
 //! Files of a machine in two renders, as firelay-verify unpacks them from its documents.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use firelay_verify::{Entry, Machine, What};
 use serde::Serialize;
@@ -71,6 +71,23 @@ impl FieldChange {
             old: old.map(shown),
             new: new.map(shown),
             hidden: false,
+        }
+    }
+
+    /// The same without the name of a setting before both values: `FL_ENDPOINT=api:6443` of the field `FL_ENDPOINT`.
+    fn without_name(self) -> Self {
+        let value = |text: &String| {
+            let (name, value) = text.split_once('=')?;
+            (name.trim() == self.field).then(|| value.trim_start().to_owned())
+        };
+        let values = [&self.old, &self.new].map(|side| side.as_ref().map(value));
+        match values {
+            [Some(None), _] | [_, Some(None)] | [None, None] => self,
+            [old, new] => Self {
+                old: old.flatten(),
+                new: new.flatten(),
+                ..self
+            },
         }
     }
 
@@ -163,7 +180,8 @@ fn changed(
                 .into_iter()
                 .map(|(place, field)| match hides(&field) {
                     true => FieldChange::hidden(&place),
-                    false => field,
+                    false if place == field.field => field,
+                    false => field.without_name(),
                 })
                 .collect();
         }
@@ -289,30 +307,34 @@ fn differing(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> 
 /// Lines that only one of the texts has, in their order. What stands before `=` is the name of a setting, or a part of a secret in base64.
 fn lines(old: &str, new: &str) -> Vec<(String, FieldChange)> {
     let (had, has): (BTreeSet<_>, BTreeSet<_>) = (old.lines().collect(), new.lines().collect());
-    let gone = old.lines().filter(|line| !has.contains(line));
     let come = new.lines().enumerate().filter(|(_, line)| !had.contains(line));
-    let (mut gone, mut come) = (gone.fuse(), come.fuse());
-    let mut changes = Vec::new();
-    loop {
-        let (old, new) = (gone.next(), come.next());
-        if old.is_none() && new.is_none() {
-            return changes;
-        }
-        let name = |text: &str| {
-            text.split_once('=')
-                .map(|(name, _)| name.trim().to_owned())
-                .filter(|name| !name.contains(' '))
-        };
-        let line = new.map_or_else(|| "line".to_owned(), |(at, _)| format!("line {}", at + 1));
-        let field = new.map(|(_, text)| text).or(old).and_then(name);
-        let change = FieldChange {
-            field: field.unwrap_or_else(|| line.clone()),
-            old: old.map(shown),
-            new: new.map(|(_, text)| shown(text)),
-            hidden: false,
-        };
-        changes.push((line, change));
+    // A line replaces one of the same setting, or of none.
+    let mut gone: BTreeMap<Option<&str>, VecDeque<(usize, &str)>> = BTreeMap::new();
+    for (at, line) in old.lines().enumerate().filter(|(_, line)| !has.contains(line)) {
+        gone.entry(setting(line)).or_default().push_back((at, line));
     }
+    let mut changes = Vec::new();
+    for (at, line) in come {
+        let replaced = gone.get_mut(&setting(line)).and_then(VecDeque::pop_front);
+        changes.push(line_change(Some(at), replaced.map(|(_, old)| old), Some(line)));
+    }
+    let mut left: Vec<_> = gone.into_values().flatten().collect();
+    left.sort_unstable();
+    changes.extend(left.into_iter().map(|(_, old)| line_change(None, Some(old), None)));
+    changes
+}
+
+/// The name of the setting in a line `NAME=VALUE`.
+fn setting(line: &str) -> Option<&str> {
+    let (name, _) = line.split_once('=')?;
+    Some(name.trim()).filter(|name| !name.contains(' '))
+}
+
+fn line_change(at: Option<usize>, old: Option<&str>, new: Option<&str>) -> (String, FieldChange) {
+    let place = at.map_or_else(|| "line".to_owned(), |at| format!("line {}", at + 1));
+    let field = new.or(old).and_then(setting);
+    let change = FieldChange::new(field.unwrap_or(&place), old, new);
+    (place, change)
 }
 
 /// Settings of the documents beside the files that they write: users, the host name, disks.
@@ -351,4 +373,43 @@ fn settings(old: &Machine, new: &Machine) -> Option<FileChange> {
         handlers: BTreeSet::from([Handler::Replace]),
         ..change("user-data", "changed")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown_lines(old: &str, new: &str) -> Vec<(String, Option<String>, Option<String>)> {
+        let changes = lines(old, new).into_iter().map(|(_, change)| change.without_name());
+        changes.map(|change| (change.field, change.old, change.new)).collect()
+    }
+
+    fn change(field: &str, old: Option<&str>, new: Option<&str>) -> (String, Option<String>, Option<String>) {
+        (field.to_owned(), old.map(str::to_owned), new.map(str::to_owned))
+    }
+
+    #[test]
+    fn a_setting_is_compared_with_itself_and_its_name_is_said_once() {
+        assert_eq!(
+            shown_lines("A=1\nB=1\nC = x=y\n", "B=2\nC = x=z\nD=4\n"),
+            [
+                change("B", Some("1"), Some("2")),
+                change("C", Some("x=y"), Some("x=z")),
+                change("D", None, Some("4")),
+                change("A", Some("1"), None),
+            ]
+        );
+    }
+
+    #[test]
+    fn lines_without_a_name_are_compared_in_their_order() {
+        assert_eq!(
+            shown_lines("one two\nsame\nthree\n", "same\nfour = 4 x\nfive six = 1\n"),
+            [
+                change("four", None, Some("4 x")),
+                change("line 3", Some("one two"), Some("five six = 1")),
+                change("line", Some("three"), None),
+            ]
+        );
+    }
 }
