@@ -43,7 +43,7 @@ pub fn red(text: &str) -> String {
     styled(AnsiColor::Red.on_default(), text)
 }
 
-/// Headings and titles.
+/// Titles.
 pub fn bold(text: &str) -> String {
     styled(Style::new().bold(), text)
 }
@@ -58,7 +58,7 @@ fn width(text: &str) -> usize {
     strip_str(text).map(|part| part.chars().count()).sum()
 }
 
-/// Headings in bold and rows, two blanks between columns.
+/// Coloured headings and rows, two blanks between columns.
 pub fn table(columns: &[Column<'_>], rows: &[Vec<String>]) -> String {
     let widest = |at: usize, heading: &str| {
         let cells = rows.iter().filter_map(|row| row.get(at));
@@ -67,7 +67,10 @@ pub fn table(columns: &[Column<'_>], rows: &[Vec<String>]) -> String {
     let columns_at = columns.iter().enumerate();
     let widths: Vec<_> = columns_at.map(|(at, column)| widest(at, column.heading)).collect();
     let headings = columns.iter().map(|column| column.heading);
-    let mut text = format!("{}\n", bold(&line(columns, &widths, headings)));
+    let mut text = format!(
+        "{}\n",
+        styled(AnsiColor::Cyan.on_default().bold(), &line(columns, &widths, headings))
+    );
     for row in rows {
         let _ = writeln!(text, "{}", line(columns, &widths, row.iter().map(String::as_str)));
     }
@@ -111,12 +114,12 @@ mod tests {
         let rows = [["cp1", "9"], ["worker-1", "1200"]].map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(
             table(&[Column::left("NAME"), Column::right("BYTES")], &rows),
-            "\u{1b}[1mNAME      BYTES\u{1b}[0m\ncp1           9\nworker-1   1200\n"
+            "\u{1b}[1m\u{1b}[36mNAME      BYTES\u{1b}[0m\ncp1           9\nworker-1   1200\n"
         );
         let coloured = [vec![red("cp1"), "9".to_owned()]];
         assert_eq!(
             table(&[Column::left("NAME"), Column::right("BYTES")], &coloured),
-            "\u{1b}[1mNAME  BYTES\u{1b}[0m\n\u{1b}[31mcp1\u{1b}[0m       9\n"
+            "\u{1b}[1m\u{1b}[36mNAME  BYTES\u{1b}[0m\n\u{1b}[31mcp1\u{1b}[0m       9\n"
         );
     }
 }

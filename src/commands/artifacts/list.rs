@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use firelay_base::table::{Column, table};
+use firelay_base::table::{Column, table, yellow};
 use serde::Serialize;
 
 use super::{
@@ -45,7 +45,7 @@ pub fn run(args: &ArtifactsList) -> Result<(), Failure> {
             fetched,
         }),
         Inventory::Spdx => streams::json(&spdx::document(&plan.name, &files, &images, &spdx::now()?)),
-        Inventory::Text => streams::text(&text(&files, &images)),
+        Inventory::Text => streams::text(&text(&files, &images, args.mirror.is_some())),
     }
 }
 
@@ -54,15 +54,16 @@ fn size(file: &File, directory: &Path) -> Option<u64> {
     about.is_file().then_some(about.len())
 }
 
-/// A line for each file, with `-` for bytes that are not known, then one for each image.
-fn text(files: &[File], images: &[Image]) -> String {
+/// A line for each file, with `-` for bytes that are not known, then one for each image. What a mirror does not have is yellow.
+fn text(files: &[File], images: &[Image], mirrored: bool) -> String {
+    let unknown = if mirrored { yellow("-") } else { "-".to_owned() };
     let row = |file: &File| {
         let architectures: Vec<_> = file.architectures.iter().map(ToString::to_string).collect();
         vec![
             file.name.clone(),
             file.version.as_deref().unwrap_or("-").to_owned(),
             architectures.join(","),
-            file.size.map_or_else(|| "-".to_owned(), |size| size.to_string()),
+            file.size.map_or_else(|| unknown.clone(), |size| size.to_string()),
             file.digest.0.clone(),
             file.upstream.as_ref().unwrap_or(&file.url).clone(),
         ]

@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::pipe;
 use std::os::unix::ffi::OsStrExt;
-use std::process::Command;
 use std::process::Stdio;
+use std::process::{Command, Output};
 
 use super::desk::{Desk, REFUSED, Ran, WARNED};
-use super::support::{self, said};
+use super::support::{self, example, said};
 use serde_json::Value;
 
 #[test]
@@ -128,12 +128,12 @@ fn paths_need_not_be_text() {
     assert!(desk.directory.path().join(out).join("manifest.json").exists());
 }
 
-/// The output on a terminal. `script` provides the terminal.
-fn on_a_terminal(desk: &Desk, no_color: Option<&str>) -> String {
+/// The output of a verb on a terminal. `script` provides the terminal.
+fn on_a_terminal(desk: &Desk, verb: &str, no_color: Option<&str>) -> Output {
     let mut script = Command::new("script");
     script
         .args(["--quiet", "--return", "--command"])
-        .arg(format!("{} check", env!("CARGO_BIN_EXE_firelay")))
+        .arg(format!("{} {verb}", env!("CARGO_BIN_EXE_firelay")))
         .arg("/dev/null")
         .current_dir(desk.directory.path())
         .env("TERM", "xterm-256color")
@@ -142,9 +142,7 @@ fn on_a_terminal(desk: &Desk, no_color: Option<&str>) -> String {
     if let Some(value) = no_color {
         script.env("NO_COLOR", value);
     }
-    let output = support::output(&mut script, "bsdutils");
-    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
-    said(&output)
+    support::output(&mut script, "bsdutils")
 }
 
 #[test]
@@ -152,9 +150,44 @@ fn only_terminals_see_colours_and_not_those_who_ask_for_none() {
     let desk = Desk::empty();
     desk.write("cluster.yaml", REFUSED);
     let escape = '\u{1b}';
-    assert!(on_a_terminal(&desk, None).contains(escape));
-    assert!(on_a_terminal(&desk, Some("")).contains(escape));
-    assert!(!on_a_terminal(&desk, Some("1")).contains(escape));
+    let check = |no_color| {
+        let output = on_a_terminal(&desk, "check", no_color);
+        assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+        said(&output)
+    };
+    assert!(check(None).contains(escape));
+    assert!(check(Some("")).contains(escape));
+    assert!(!check(Some("1")).contains(escape));
     let piped = desk.command(&["check"]).env_remove("NO_COLOR").output().unwrap();
     assert!(!said(&piped).contains(escape));
+}
+
+#[test]
+fn tables_and_drawings_have_colours_on_a_terminal() {
+    let desk = Desk::of("single-node");
+    desk.write(
+        "cluster.yaml",
+        &fs::read_to_string(example("single-node").spec).unwrap(),
+    );
+    let out = support::rendered("ha-ubuntu");
+    let of_tree = |verb: &str| format!("{verb} {}", out.display());
+    for (verb, colours) in [
+        ("artifacts list".to_owned(), &["\u{1b}[36mFILE", "\u{1b}[36mIMAGE"][..]),
+        (format!("artifacts list --mirror {}", out.display()), &["\u{1b}[33m-"]),
+        (of_tree("graph"), &["\u{1b}[32m===", "\u{1b}[33m..."]),
+        (of_tree("size"), &["\u{1b}[36mMACHINE"]),
+        (of_tree("audit"), &["\u{1b}[36m"]),
+    ] {
+        let output = on_a_terminal(&desk, &verb, None);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        for colour in colours {
+            assert!(
+                said(&output).contains(colour),
+                "{verb}: {colour:?} in {}",
+                said(&output)
+            );
+        }
+        let plain = on_a_terminal(&desk, &verb, Some("1"));
+        assert!(!said(&plain).contains('\u{1b}'), "{verb}: {}", said(&plain));
+    }
 }
