@@ -125,7 +125,7 @@ pub struct Audit {
 /// `graph`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  firelay graph\n  firelay graph out --output svg > order.svg\n  \
+    after_help = "Examples:\n  firelay graph\n  firelay graph out --output svg > order.svg\n  firelay graph --output timeline > first-boot.svg\n  \
                   firelay graph --output dot | dot -Tpng > order.png"
 )]
 pub struct Graph {
@@ -151,6 +151,8 @@ pub enum GraphOutput {
     Mermaid,
     /// SVG image
     Svg,
+    /// SVG image of the times alone, 800 pixels wide: for a README
+    Timeline,
 }
 
 /// `seed`.

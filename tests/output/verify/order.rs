@@ -729,17 +729,28 @@ fn the_page_shows_a_drawing() {
 /// README and docs/order.md show the drawing of an example.
 #[test]
 fn the_pages_show_the_drawing_of_an_example() {
-    let path = support::root().join("docs/first-boot.svg");
-    let drawn = drawing::svg(&Picture::of(&tree("ha-ubuntu"))).unwrap();
-    if blessing() {
-        fs::write(path, drawn).unwrap();
-    } else {
-        let shown = fs::read_to_string(path).unwrap_or_default();
-        assert!(shown == drawn, "docs/first-boot.svg is another drawing: just bless");
+    let picture = Picture::of(&tree("ha-ubuntu"));
+    let times = drawing::timeline(&picture).unwrap();
+    assert!(
+        times.contains(" width=\"800\" "),
+        "a README is not wider, and the text would become smaller"
+    );
+    for (name, drawn) in [
+        ("first-boot.svg", times),
+        ("first-boot-steps.svg", drawing::svg(&picture).unwrap()),
+    ] {
+        let path = support::root().join("docs").join(name);
+        if blessing() {
+            fs::write(path, drawn).unwrap();
+        } else {
+            let shown = fs::read_to_string(path).unwrap_or_default();
+            assert!(shown == drawn, "docs/{name} is another drawing: just bless");
+        }
     }
     for (page, link) in [
         ("README.md", "](docs/first-boot.svg)"),
         ("docs/order.md", "](first-boot.svg)"),
+        ("docs/order.md", "](first-boot-steps.svg)"),
     ] {
         let text = fs::read_to_string(support::root().join(page)).unwrap();
         assert!(text.contains(link), "{page} shows no picture");

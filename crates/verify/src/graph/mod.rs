@@ -1,7 +1,8 @@
-//! The order of the first boot, drawn: as text, DOT, Mermaid and SVG.
+//! The order of the first boot, drawn: as text, DOT, Mermaid and SVG, and its times alone.
 
 mod svg;
 mod text;
+mod timeline;
 
 use minijinja::{Environment, Error, ErrorKind, Value, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
@@ -10,6 +11,7 @@ use crate::order::{Edge, Group, Picture, PictureStep};
 
 pub use svg::svg;
 pub use text::text;
+pub use timeline::timeline;
 
 /// Shown in every format.
 const ESTIMATE: &str = "all machines powered on at once; an estimate from figures of the boot lab";
@@ -111,6 +113,11 @@ impl<'a> Labelled<'a> {
 
 /// The heading.
 fn title(picture: &Picture) -> String {
+    format!("{} ({ESTIMATE})", estimate(picture))
+}
+
+/// `prod: 6 machines, 1:42`.
+fn estimate(picture: &Picture) -> String {
     let Picture {
         cluster,
         machines,
@@ -122,7 +129,7 @@ fn title(picture: &Picture) -> String {
     } else {
         format!("{machines} machines")
     };
-    format!("{cluster}: {machines}, {} ({ESTIMATE})", clock(*seconds))
+    format!("{cluster}: {machines}, {}", clock(*seconds))
 }
 
 /// The roles of machines.

@@ -10,12 +10,12 @@ use serde::Serialize;
 use super::{clock, cut, kind, notes, render, span, title};
 use crate::order::{Bar, Picture, PictureStep};
 
-const MARGIN: u64 = 20;
+pub(super) const MARGIN: u64 = 20;
 const GAP: u64 = 30;
 /// Sizes of text; `order.svg.j2` has the same.
 const TITLE: u64 = 14;
 const NAME: u64 = 12;
-const NOTE: u64 = 11;
+pub(super) const NOTE: u64 = 11;
 const LINE: u64 = 15;
 /// Above the first line of a box, and below its last.
 const PADDING: u64 = 8;
@@ -32,17 +32,17 @@ pub fn svg(picture: &Picture) -> Result<String, Error> {
 }
 
 #[derive(Serialize)]
-struct Image {
+pub(super) struct Image {
     title: String,
     width: u64,
-    height: u64,
+    pub(super) height: u64,
     /// Width of the names on the left.
     #[serde(skip)]
     names: u64,
     texts: Vec<Text>,
-    boxes: Vec<Rectangle>,
+    pub(super) boxes: Vec<Rectangle>,
     arrows: Vec<Arrow>,
-    ticks: Vec<Tick>,
+    pub(super) ticks: Vec<Tick>,
 }
 
 /// A line of text from its left end.
@@ -55,14 +55,14 @@ struct Text {
 }
 
 #[derive(Serialize)]
-struct Rectangle {
-    class: &'static str,
-    x: u64,
-    y: u64,
-    width: u64,
-    height: u64,
+pub(super) struct Rectangle {
+    pub(super) class: &'static str,
+    pub(super) x: u64,
+    pub(super) y: u64,
+    pub(super) width: u64,
+    pub(super) height: u64,
     /// Shown where a pointer rests on it.
-    title: String,
+    pub(super) title: String,
 }
 
 /// A curve from a box to another, or to itself.
@@ -73,11 +73,11 @@ struct Arrow {
 }
 
 #[derive(Serialize)]
-struct Tick {
-    x: u64,
-    top: u64,
-    bottom: u64,
-    text: String,
+pub(super) struct Tick {
+    pub(super) x: u64,
+    pub(super) top: u64,
+    pub(super) bottom: u64,
+    pub(super) text: String,
 }
 
 /// The boxes of one step of all machines.
@@ -103,25 +103,31 @@ impl Image {
         let names = names(picture);
         let wide: u64 = columns.values().map(|column| column.width + GAP).sum();
         let width = names + 2 * MARGIN + wide;
+        let width = width.max(pixels(&title(picture), TITLE) + 2 * MARGIN);
         let mut image = Self {
-            title: title(picture),
             names,
-            width: width.max(pixels(&title(picture), TITLE) + 2 * MARGIN),
             height: HEADING,
-            texts: vec![Text {
-                class: "title",
-                x: MARGIN,
-                y: 32,
-                text: title(picture),
-            }],
-            boxes: Vec::new(),
-            arrows: Vec::new(),
-            ticks: Vec::new(),
+            ..Self::empty(title(picture), width)
         };
+        image.write("title", MARGIN, 32, title(picture));
         let places = image.grid(picture, &columns);
         image.arrows(picture, &places);
         image.timeline(picture);
         image
+    }
+
+    /// A drawing in which nothing is.
+    pub(super) fn empty(title: String, width: u64) -> Self {
+        Self {
+            title,
+            width,
+            height: 0,
+            names: 0,
+            texts: Vec::new(),
+            boxes: Vec::new(),
+            arrows: Vec::new(),
+            ticks: Vec::new(),
+        }
     }
 
     /// A row for each group, a column for each step. Returns the position of each step.
@@ -165,7 +171,7 @@ impl Image {
         }
     }
 
-    fn write(&mut self, class: &'static str, x: u64, y: u64, text: String) {
+    pub(super) fn write(&mut self, class: &'static str, x: u64, y: u64, text: String) {
         self.texts.push(Text { class, x, y, text });
     }
 
@@ -199,21 +205,22 @@ impl Image {
             self.height += BAR + BELOW;
         }
         let bottom = self.height;
-        let step = TICKS
-            .iter()
-            .copied()
-            .find(|step| seconds / step <= 10)
-            .unwrap_or(seconds);
-        let times = (0..=seconds / step).map(|number| number * step);
         let tick = |time| Tick {
             x: scaled(time),
             top,
             bottom,
             text: clock(time),
         };
-        self.ticks = times.map(tick).collect();
+        self.ticks = ticks(seconds).map(tick).collect();
         self.height += MARGIN;
     }
+}
+
+/// Round times up to this many seconds.
+pub(super) fn ticks(seconds: u64) -> impl Iterator<Item = u64> {
+    let step = TICKS.iter().copied().find(|step| seconds / step <= 10);
+    let step = step.unwrap_or(seconds);
+    (0..=seconds / step).map(move |number| number * step)
 }
 
 fn rectangles(bar: &Bar, y: u64, scaled: &dyn Fn(u64) -> u64) -> Vec<Rectangle> {
@@ -244,7 +251,7 @@ fn columns(picture: &Picture) -> BTreeMap<&str, Column> {
 }
 
 /// Pixels of a text, rounded up.
-fn pixels(text: &str, size: u64) -> u64 {
+pub(super) fn pixels(text: &str, size: u64) -> u64 {
     (text.chars().count() as u64 * size * 605).div_ceil(1000)
 }
 
