@@ -170,15 +170,21 @@ fn a_change_that_is_refused_is_shown_and_refused() {
 }
 
 #[test]
-fn findings_have_their_excerpts_and_specs_with_errors_no_page() {
+fn findings_have_their_excerpts_and_refused_specs_a_page_without_a_bundle() {
     let desk = Desk::of("ha-ubuntu");
     desk.write("cluster.yaml", &too_large());
     let ran = desk.run(&["report"]);
     assert_eq!(ran.code, 3, "{ran:?}");
-    assert!(
-        ran.stderr.contains("error[FL0931]") && !desk.at("report.html").exists(),
-        "{ran:?}"
-    );
+    assert!(ran.stderr.contains("error[FL0931]"), "{ran:?}");
+    assert!(section(&desk.read("report.html"), "findings").contains("<code>FL0931</code>"));
+    desk.write("cluster.yaml", &format!("{WARNED}oss: ubuntu-24.04\n"));
+    let ran = desk.run(&["report"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let findings = desk.read("report.html");
+    let findings = section(&findings, "findings");
+    for part in ["<code>FL0008</code>", "oss: ubuntu-24.04", "<li class=\"error\""] {
+        assert!(findings.contains(part), "{part}\n{findings}");
+    }
     let desk = Desk::empty();
     desk.write("cluster.yaml", WARNED);
     assert_eq!(desk.run(&["secrets", "new"]).code, 0);
