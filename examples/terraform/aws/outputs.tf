@@ -28,5 +28,6 @@ output "termination_handler" {
   value = local.drains == 0 ? "" : templatefile("${path.module}/termination-handler.yaml.tftpl", {
     queue_url = aws_sqs_queue.drain[0].url
     seconds   = var.drain_timeout - 60
+    tag       = local.drain_tag
   })
 }

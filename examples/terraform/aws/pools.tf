@@ -106,7 +106,7 @@ resource "aws_autoscaling_group" "pool" {
   }
 
   dynamic "tag" {
-    for_each = merge(local.machine_tags, { Name = "${local.cluster.name}-${each.key}" })
+    for_each = merge(local.machine_tags, { Name = "${local.cluster.name}-${each.key}", (local.drain_tag) = "managed" })
     content {
       key                 = tag.key
       value               = tag.value

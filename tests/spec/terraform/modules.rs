@@ -563,7 +563,18 @@ fn instances_of_a_group_are_drained_before_they_end() {
         manifest.starts_with(&format!("# aws-node-termination-handler {version}:")),
         "{image}"
     );
-    for value in ["${queue_url}", "${seconds}"] {
+    // Notices of spot instances are of the whole account: each instance of a pool has the tag that is asked for.
+    let tagged = aws.blocks("resource").find(|block| label(block, 0) == "aws_autoscaling_group");
+    assert!(hcl::format::to_string(tagged.unwrap()).unwrap().contains("local.drain_tag"));
+    assert!(manifest.contains("CHECK_TAG_BEFORE_DRAINING, value: \"true\""));
+    let rules = aws.blocks("resource").filter(|block| label(block, 0) == "aws_cloudwatch_event_rule");
+    let patterns: Vec<_> = rules.map(|rule| written(rule, "event_pattern")).collect();
+    let target = aws.blocks("resource").filter(|block| label(block, 0) == "aws_cloudwatch_event_target");
+    assert_eq!(target.count(), patterns.len());
+    for event in ["EC2 Instance-terminate Lifecycle Action", "EC2 Spot Instance Interruption Warning"] {
+        assert!(patterns.iter().any(|pattern| pattern.contains(event)), "{event}");
+    }
+    for value in ["${queue_url}", "${seconds}", "${tag}"] {
         assert!(manifest.contains(value), "{value}");
     }
     // It can reach the metadata service only in the host's network, since the hop limit is 1.
