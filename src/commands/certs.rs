@@ -16,6 +16,7 @@ pub(super) use self::{
 use super::{
     clock,
     failure::Failure,
+    progress,
     project::Project,
     state::{State, refuse_foreign, same_cluster, whole_second},
     streams,
@@ -36,7 +37,8 @@ pub fn run(args: &Certs) -> Result<(), Failure> {
     let tree = TreeReader::open_last(&args.out)?.map(|tree| tree.manifest);
     same_cluster(&args.out, tree.as_ref(), &project.plan.name, &bundle)?;
     let dates = Dates::of(state.record(), tree.as_ref(), &bundle);
-    let inventory = Inventory::of(&project.plan, &bundle, &dates)?;
+    let list = || Inventory::of(&project.plan, &bundle, &dates);
+    let inventory = progress::during("listing the certificates", list)?;
     tell_differences(args, &inventory, tree.as_ref());
     let now = whole_second(clock::now()?);
     report(args, &bundle, &inventory.credentials, now)?;

@@ -20,7 +20,7 @@ use super::{
     failure::Failure,
     git,
     in_place::{self as scripts, Base},
-    measure, plan,
+    measure, plan, progress,
     project::Project,
     seed,
     state::{Applying, Rendering, State, Update, same_cluster},
@@ -122,7 +122,7 @@ fn place(
 ) -> Result<tree::Report, Failure> {
     secrets.save(&tree)?;
     let record = state.prepare(&update.next)?;
-    let finished = tree.finish(manifest)?;
+    let finished = progress::during("writing the files", || tree.finish(manifest))?;
     state.place(record)?;
     if !secrets.new {
         update.tell_unrecorded();

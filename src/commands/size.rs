@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     assembly::{Assembly, for_each_node},
     failure::Failure,
-    measure,
+    measure, progress,
     project::{Project, did_you_mean, tree},
     streams,
 };
@@ -104,7 +104,9 @@ fn of_spec(args: &Size) -> Result<(), Failure> {
 
 /// The documents of a tree, as they are on the disk.
 fn of_tree(args: &Size, out: &Path) -> Result<(), Failure> {
-    let (tree, manifest) = (Tree::open(out)?, TreeReader::open(out)?.manifest);
+    let (tree, manifest) = progress::during("reading the documents", || {
+        Ok::<_, Failure>((Tree::open(out)?, TreeReader::open(out)?.manifest))
+    })?;
     let given = given(&manifest);
     if let Some(name) = args.node.as_deref().filter(|name| !given.contains_key(name)) {
         let help = did_you_mean(name, given.keys().copied());
@@ -123,7 +125,7 @@ fn of_tree(args: &Size, out: &Path) -> Result<(), Failure> {
         }
         Some(Row { size, takes: None })
     });
-    let rows: Vec<_> = rows.collect();
+    let rows: Vec<_> = progress::during("measuring", || rows.collect());
     streams::report(args.output, &rows, || text(&rows, args.node.is_some()))
 }
 

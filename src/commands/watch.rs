@@ -16,6 +16,10 @@ use crate::{cli::SpecArgs, spec::Composed};
 
 /// Between two looks at the files.
 const PAUSE: Duration = Duration::from_millis(300);
+/// Between two looks at files that change: editors move a file away or empty it before they write the new one.
+const SETTLE: Duration = Duration::from_millis(100);
+/// Looks at files that never stay the same.
+const LOOKS: usize = 10;
 /// Folders of patches, each with a folder for a role or node.
 const PATCHES: &str = "patches";
 
@@ -55,6 +59,20 @@ pub fn each_change(args: &SpecArgs, mut files: Files, ends: impl Fn() -> bool, m
                 return;
             }
         }
+        settle(|| look(&files, args));
+    }
+}
+
+/// Waits until files stay as they are.
+fn settle<T: PartialEq>(mut look: impl FnMut() -> T) {
+    let mut last = look();
+    for _ in 1..LOOKS {
+        thread::sleep(SETTLE);
+        let now = look();
+        if now == last {
+            return;
+        }
+        last = now;
     }
 }
 
@@ -75,4 +93,27 @@ fn look(files: &Files, args: &SpecArgs) -> Seen {
 fn state(path: &Path) -> Option<(SystemTime, u64)> {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.modified().ok()?, metadata.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often is looked at something that has these states, and then the last of them.
+    fn looks(states: &[u8]) -> usize {
+        let mut number = 0;
+        settle(|| {
+            number += 1;
+            states[number.min(states.len()) - 1]
+        });
+        number
+    }
+
+    #[test]
+    fn a_file_that_is_gone_for_a_moment_is_waited_for() {
+        assert_eq!(looks(&[1]), 2);
+        assert_eq!(looks(&[0, 1, 1]), 3);
+        let changing: Vec<u8> = (0..=255).collect();
+        assert_eq!(looks(&changing), LOOKS, "it ends");
+    }
 }

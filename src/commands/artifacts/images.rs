@@ -1,7 +1,10 @@
 //! Every image that a cluster's machines pull, and `artifacts images`, which lists them and prints commands to copy
 //! them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::Ordering,
+};
 
 use firelay_yaml::{Content, Node, Tree};
 use rayon::prelude::*;
@@ -12,13 +15,14 @@ use crate::{
     commands::{
         failure::Failure,
         preview::{FAKE_SECRETS, Preview},
+        progress,
         project::Project,
         streams,
     },
     declaration::PhaseName,
     mirror::Reference,
     node::NodeFiles,
-    plan::{self, ManifestSource, Plan},
+    plan::{self, ManifestSource, NodePlan, Plan},
     spec::Arch,
 };
 
@@ -180,10 +184,14 @@ pub(super) fn collect(project: &Project) -> Result<Vec<Image>, Failure> {
         .iter()
         .filter(|node| node.roles.kubernetes())
         .collect::<Vec<_>>();
-    let named = nodes
-        .par_iter()
-        .map(|node| Ok(of_files(plan, &preview.patched(node)?.files)))
-        .collect::<Result<Vec<_>, Failure>>()?;
+    let named = progress::counted(nodes.len(), |finished| {
+        let of_node = |node: &&NodePlan| {
+            let named = of_files(plan, &preview.patched(node)?.files);
+            finished.fetch_add(1, Ordering::Relaxed);
+            Ok(named)
+        };
+        nodes.par_iter().map(of_node).collect::<Result<Vec<_>, Failure>>()
+    })?;
     for (image, path) in named.into_iter().flatten() {
         by.entry(image).or_default().insert(path);
     }

@@ -51,8 +51,10 @@ fn ask(
     profiles: &Profiles,
 ) -> Result<Answers, Failure> {
     let usual = (question.usual)(answers);
+    // These may take seconds to find.
+    let words = (question.words)(answers, profiles);
     loop {
-        write!(output, "\n{}\n[{usual}] ", (question.words)(answers, profiles))?;
+        write!(output, "\n{words}\n[{usual}] ")?;
         output.flush()?;
         let mut line = String::new();
         if input.read_line(&mut line)? == 0 {
@@ -138,6 +140,7 @@ mod tests {
         ] {
             assert!(spec.contains(text), "{text}\n{spec}");
         }
+        assert!(!said.contains("--"), "nobody gave a flag: {said}");
         for text in [
             "not a cluster name",
             "not a full version",

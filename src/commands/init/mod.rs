@@ -102,7 +102,8 @@ fn from_flags(flags: &InitAnswers, profiles: &Profiles, start: Answers) -> Resul
     let mut answers = start;
     for question in QUESTIONS {
         if let Some(text) = (question.flag)(flags) {
-            answers = question.answer(&answers, &text).map_err(Failure::Usage)?;
+            let answered = question.answer(&answers, &text);
+            answers = answered.map_err(|why| Failure::Usage(format!("{}: {why}", question.name)))?;
         }
     }
     refuse_inventory(&answers, profiles)?;

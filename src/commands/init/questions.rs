@@ -23,12 +23,12 @@ pub enum Take {
 }
 
 impl Question {
-    /// The answers with one more.
+    /// The answers with one more, or the reason why it is none.
     pub fn answer(&self, answers: &Answers, text: &str) -> Result<Answers, String> {
         let mut answers = answers.clone();
         match self.take {
             Take::Word(word) => text.clone_into(word(&mut answers)),
-            Take::Read(read) => read(&mut answers, text).map_err(|why| format!("{}: {why}", self.name))?,
+            Take::Read(read) => read(&mut answers, text)?,
         }
         Ok(answers)
     }

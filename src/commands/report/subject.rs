@@ -99,9 +99,13 @@ pub(super) fn of_spec(
     let rendered = rendered.map_err(|failure| measure::explained(project, &bundle, failure))?;
     let changes = compared(args, project, &mut update, last.as_ref(), &rendered)?;
     let dates = Dates::of(state.record(), last.as_ref(), &bundle);
-    let credentials = Inventory::of(&project.plan, &bundle, &dates)?.credentials;
-    let fetch = |path: &str| rendered.get(path, &args.tree);
-    let tree = Tree::read(rendered.manifest.to_json().as_bytes(), &fetch, &args.tree)?;
+    let (credentials, tree, picture) = progress::during("reading the documents", || {
+        let credentials = Inventory::of(&project.plan, &bundle, &dates)?.credentials;
+        let fetch = |path: &str| rendered.get(path, &args.tree);
+        let tree = Tree::read(rendered.manifest.to_json().as_bytes(), &fetch, &args.tree)?;
+        let picture = Picture::of(&tree);
+        Ok::<_, Failure>((credentials, tree, picture))
+    })?;
     let catalogue = audit::catalogue(&project.plan, &bundle);
     let machines = progress::during("searching for secrets", || searched(&catalogue, &rendered, &args.tree))?;
     let exposure = audit::of_machines((&catalogue, &bundle), machines, &project.profiles);
@@ -112,7 +116,7 @@ pub(super) fn of_spec(
     let subject = Subject {
         out: args.tree.clone(),
         facts: facts(&project.plan),
-        picture: Picture::of(&tree),
+        picture,
         verified: progress::during("verifying", || check(&tree, now.max(bundle.issued_at))),
         diagnostics: [of_diagnostics(&source, &project.warnings, "check"), of_changes].concat(),
         manifest: rendered.manifest,

@@ -564,14 +564,27 @@ fn instances_of_a_group_are_drained_before_they_end() {
         "{image}"
     );
     // Notices of spot instances are of the whole account: each instance of a pool has the tag that is asked for.
-    let tagged = aws.blocks("resource").find(|block| label(block, 0) == "aws_autoscaling_group");
-    assert!(hcl::format::to_string(tagged.unwrap()).unwrap().contains("local.drain_tag"));
+    let tagged = aws
+        .blocks("resource")
+        .find(|block| label(block, 0) == "aws_autoscaling_group");
+    assert!(
+        hcl::format::to_string(tagged.unwrap())
+            .unwrap()
+            .contains("local.drain_tag")
+    );
     assert!(manifest.contains("CHECK_TAG_BEFORE_DRAINING, value: \"true\""));
-    let rules = aws.blocks("resource").filter(|block| label(block, 0) == "aws_cloudwatch_event_rule");
+    let rules = aws
+        .blocks("resource")
+        .filter(|block| label(block, 0) == "aws_cloudwatch_event_rule");
     let patterns: Vec<_> = rules.map(|rule| written(rule, "event_pattern")).collect();
-    let target = aws.blocks("resource").filter(|block| label(block, 0) == "aws_cloudwatch_event_target");
+    let target = aws
+        .blocks("resource")
+        .filter(|block| label(block, 0) == "aws_cloudwatch_event_target");
     assert_eq!(target.count(), patterns.len());
-    for event in ["EC2 Instance-terminate Lifecycle Action", "EC2 Spot Instance Interruption Warning"] {
+    for event in [
+        "EC2 Instance-terminate Lifecycle Action",
+        "EC2 Spot Instance Interruption Warning",
+    ] {
         assert!(patterns.iter().any(|pattern| pattern.contains(event)), "{event}");
     }
     for value in ["${queue_url}", "${seconds}", "${tag}"] {
