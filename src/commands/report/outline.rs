@@ -7,13 +7,13 @@ use firelay_verify::{Cluster as Facts, Format, Machine, Tree, variable};
 use ipnet::IpNet;
 use serde::Serialize;
 
-use super::{names::Names, subject::Subject};
+use super::names::Names;
 use crate::{
     node::endpoint::lead,
     plan::{Draft, DraftMachine, NodePlan, Plan, ProviderPlan, RoleSet},
     profile::DocumentFormat,
     spec::EndpointProvider,
-    tree::{ManifestPort, Place},
+    tree::{Manifest, ManifestPort, Place},
 };
 
 /// The parts of a picture.
@@ -73,15 +73,10 @@ struct One<'a> {
 }
 
 impl Outline {
-    pub(super) fn of(subject: &Subject) -> Self {
-        let machines: Vec<_> = subject.tree.machines.iter().map(One::of).collect();
-        let way = Way::of(&subject.facts, &subject.tree);
-        Self::new(
-            &subject.manifest.cluster,
-            &machines,
-            &subject.facts,
-            (&subject.manifest.ports, way),
-        )
+    pub(super) fn of(manifest: &Manifest, tree: &Tree, facts: &Facts) -> Self {
+        let machines: Vec<_> = tree.machines.iter().map(One::of).collect();
+        let way = Way::of(facts, tree);
+        Self::new(&manifest.cluster, &machines, facts, (&manifest.ports, way))
     }
 
     pub(super) fn of_plan(plan: &Plan) -> Self {

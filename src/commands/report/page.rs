@@ -134,7 +134,7 @@ impl<'s> Page<'s> {
         Self {
             kubernetes: Some(&manifest.kubernetes_version),
             firelay: &manifest.firelay_version,
-            cluster: Some(Cluster::of(Outline::of(subject))),
+            cluster: Some(Cluster::of(Outline::of(manifest, &subject.tree, &subject.facts))),
             boot: Some(Boot::of(&subject.picture)),
             sizes: Some(Sizes::of(subject)),
             certificates: Some(Certificates::of(&subject.credentials, now)),
