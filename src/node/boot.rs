@@ -224,6 +224,7 @@ fn context(plan: &Plan, node: &NodePlan, founder: bool) -> Value {
     context["programs"] = programs(plan, node).into();
     // An image may enforce SELinux until the chain ends that.
     context["selinux"] = (node.os.selinux != Selinux::Absent).into();
+    context["network_manager"] = json!(node.os.network);
     context["kubernetes"] = node.roles.kubernetes().into();
     context["renews_etcd"] = plan.pki.renews_etcd.into();
     // Label of pods that no drain evicts, or nothing.

@@ -1,13 +1,13 @@
 //! Operating systems.
 
 pub use firelay_tree::DocumentFormat;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{PlatformProfile, UserData};
 use crate::spec::Arch;
 
 /// The manager of the network interfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NetworkStack {
     SystemdNetworkd,

@@ -105,14 +105,19 @@ fn the_examples_have_an_order() {
 #[test]
 fn the_table_and_the_templates_have_the_same_waits() {
     let table = table();
+    let part = |name: &str| fs::read_to_string(support::root().join("templates/boot").join(name)).unwrap();
     // An update in place applies manifests in the same way.
-    let apply = fs::read_to_string(support::root().join("templates/boot/apply.sh.j2")).unwrap();
+    let (apply, modules) = (part("apply.sh.j2"), part("modules.sh.j2"));
     let mut templates = BTreeSet::new();
     for step in table["steps"].as_array().unwrap() {
         let file = format!("steps/{}.j2", step["file"].as_str().unwrap());
         let template = step["template"].as_str().map_or(file, |path| path.replace("boot/", ""));
         let text = fs::read_to_string(support::root().join("templates/boot").join(&template)).unwrap();
         let text = text.replace(r#"{% include "boot/apply.sh.j2" %}"#, &apply);
+        let text = match template.ends_with("18-kernel.j2") {
+            true => text.replace(r#"{% include "boot/modules.sh.j2" %}"#, &modules),
+            false => text,
+        };
         assert!(
             !text.contains("wait_for ") && !text.contains("poll "),
             "{template}: a wait of its own"

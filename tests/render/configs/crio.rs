@@ -17,11 +17,12 @@ use super::{
 };
 
 /// Tables and keys that docs/crio.conf.5.md of cri-o/cri-o has in v1.33.0, v1.34.0, v1.35.0, v1.36.3 and release-1.37 (65f5ee46).
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "crio.root",
     "crio.runroot",
     "crio.storage_driver",
     "crio.runtime.cgroup_manager",
+    "crio.runtime.selinux",
     "crio.runtime.default_runtime",
     "crio.runtime.pinns_path",
     "crio.runtime.runtimes.*.runtime_path",
@@ -107,7 +108,10 @@ fn an_image_with_crio_keeps_the_programs_of_its_package() {
     plan.nodes[2].preinstalled = true;
     let files = files(&plan);
     let settings = tool::toml(&text(&files, "/etc/crio/crio.conf.d/90-firelay.conf"));
-    assert_eq!(settings["crio"]["runtime"], json!({ "cgroup_manager": "systemd" }));
+    assert_eq!(
+        settings["crio"]["runtime"],
+        json!({ "cgroup_manager": "systemd", "selinux": false })
+    );
     assert!(settings["crio"]["image"].get("global_auth_file").is_none());
 }
 
