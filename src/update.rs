@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::{
     changes::{
-        Configuration, Handler, MachineChange, authorities, handler, is_of_system, is_removed_last,
+        Configuration, Handler, MachineChange, authorities, handler, is_called_where_active, is_removed_last,
         registration::{self, Binary, ETCD_ENVIRONMENT, Flags, changed_binaries},
     },
     encoding::{base64, gzip, sha256_hex},
@@ -60,6 +60,8 @@ const PODS: [&str; 5] = [
 ];
 /// The unit of a member of external etcd.
 const ETCD: &str = "etcd.service";
+/// Time services, of which a machine has one (templates/boot/time-servers.j2).
+const TIME_SERVICES: [&str; 3] = ["chrony.service", "chronyd.service", "systemd-timesyncd.service"];
 /// Units of the machine.
 const UNITS: &str = "/etc/systemd/system";
 
@@ -264,7 +266,7 @@ fn unit_calls<'a>(change: &'a Change<'_>, machine: &'a Machine) -> impl Iterator
         Some(UnitCall {
             verb,
             unit: unit.clone(),
-            where_active: is_of_system(unit),
+            where_active: is_called_where_active(unit),
         })
     };
     let both = [change.old, change.new];
@@ -281,6 +283,9 @@ fn units(change: &Change<'_>) -> String {
         false => format!("{} {}\n", call.verb, call.unit),
     };
     let mut lines: BTreeSet<_> = unit_calls(change, change.old).map(line).collect();
+    if change.change.handlers().contains(&Handler::TimeServers) {
+        lines.extend(TIME_SERVICES.map(|unit| format!("try-restart {unit}\n")));
+    }
     let gone = started_units(change.old, change.new).into_iter();
     lines.extend(gone.map(|unit| format!("enable {unit}\n")));
     if change
@@ -373,6 +378,7 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
         units: unit_calls(change, change.new)
             .filter(|call| !is_late(&call.unit))
             .collect(),
+        time_servers: handlers.contains(&Handler::TimeServers),
         restart_etcd: restarts_etcd || has("etcd"),
         certificates: has("certificates"),
         etcd_certificates: changes_below(change, ETCD_CERTIFICATES),

@@ -126,9 +126,11 @@ fn change(path: &str, kind: &'static str) -> FileChange {
         (Handler::Apply, "removed") => Handler::Boot,
         // The argument that names it goes with kubeadm's configuration.
         (Handler::Pod(_), "removed") => Handler::Configure,
-        // Nothing is run again without its file.
+        // Nothing is run again without its file, and nobody has the time service's own file.
         // A machine that gets or loses a kind of key changes its part in the cluster.
-        (Handler::Step(_), "removed") | (Handler::Certificates, "added" | "removed") => Handler::Replace,
+        (Handler::Step(_) | Handler::TimeServers, "removed") | (Handler::Certificates, "added" | "removed") => {
+            Handler::Replace
+        }
         (Handler::None, _) if [registration::ARTIFACTS, registration::JOIN].contains(&path) && kind != "changed" => {
             Handler::Replace
         }

@@ -14,6 +14,8 @@ pub enum Handler {
     None,
     Reload(String),
     Restart(String),
+    /// Gives the machine's time service its file, and restarts it.
+    TimeServers,
     /// Runs a step of the first boot again.
     Step(String),
     /// Applies kubeadm's configuration of the cluster.
@@ -46,6 +48,7 @@ impl Handler {
             Self::None => Some("write files".to_owned()),
             Self::Reload(unit) => Some(format!("reload {unit}")),
             Self::Restart(unit) | Self::RestartLate(unit) => Some(format!("restart {unit}")),
+            Self::TimeServers => Some("set the time servers".to_owned()),
             Self::Step(step) => Some(format!("run {step} again")),
             Self::Configure => Some("apply kubeadm's configuration".to_owned()),
             Self::Kubeadm => Some("kubeadm upgrade".to_owned()),
@@ -96,8 +99,8 @@ pub fn is_removed_last(path: &str) -> bool {
     TABLE.removed_last.iter().any(|pattern| fits(pattern, path))
 }
 
-/// Whether a unit belongs to the system, which may not run it.
-pub fn is_of_system(unit: &str) -> bool {
+/// Whether a unit is reloaded and restarted only where it runs.
+pub fn is_called_where_active(unit: &str) -> bool {
     TABLE.where_active.iter().any(|own| own == unit)
 }
 

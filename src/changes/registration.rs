@@ -48,6 +48,10 @@ const OF_JOIN: [&str; 3] = ["ignorePreflightErrors", "imagePullPolicy", "imagePu
 /// Variables that steps of the first boot apply to the Node or the machine, such as the endpoint's address in /etc/hosts.
 const APPLIED: [&str; 3] = ["FL_ADMIN_LABELS=", "FL_LEAD=", "FL_SWAP="];
 
+/// A step of the first boot, and its functions that apply files which have handlers of their own.
+const PREPARE: &str = "/steps/10-prepare";
+const OF_FILES: [&str; 2] = ["name_servers", "time_servers"];
+
 /// Whether a machine runs etcd as a unit. A control plane may have etcd's release for its tools alone.
 pub fn runs_etcd(machine: &Machine) -> bool {
     machine.root.entries.contains_key(ETCD)
@@ -71,9 +75,23 @@ pub(super) fn handlers(path: &str, old: &str, new: &str, runs_etcd: bool) -> Opt
         ARTIFACTS => Some(of_artifacts(old, new, runs_etcd)),
         ENVIRONMENT => Some(of_environment(old, new)),
         ETCD_ENVIRONMENT => of_members(old, new),
+        _ if path.ends_with(PREPARE) => (prepared(old) == prepared(new)).then(|| BTreeSet::from([Handler::Boot])),
         _ if is_certificate(path) => Some(of_certificate(old, new)),
         _ => None,
     }
+}
+
+/// The lines of the step without these functions and their calls.
+fn prepared(text: &str) -> Vec<&str> {
+    let mut within = false;
+    let mut is_kept = |line: &&str| {
+        let name = line.strip_suffix("() {").unwrap_or(line);
+        let is_own = OF_FILES.contains(&name);
+        let kept = !within && !is_own && !line.is_empty();
+        within = (within || is_own && name != *line) && *line != "}";
+        kept
+    };
+    text.lines().filter(|line| is_kept(line)).collect()
 }
 
 fn is_certificate(path: &str) -> bool {
@@ -314,6 +332,19 @@ mod tests {
         ] {
             assert_eq!(with(extra), BTreeSet::from([Handler::Replace]), "{extra}");
         }
+    }
+
+    #[test]
+    fn servers_of_names_and_time_are_no_other_preparation() {
+        let step =
+            |functions: &str, calls: &str, rest: &str| format!("#!/bin/bash\n{functions}\nkernel\n{calls}{rest}\n");
+        let both = "name_servers() {\n  if a; then\n  b\n  fi\n}\n\ntime_servers() {\n  c\n}\n";
+        let path = "/opt/firelay/steps/10-prepare";
+        let with = |new: &str| handlers(path, &step("", "", "clock"), new, false);
+        let servers = step(both, "name_servers\ntime_servers\n", "clock");
+        assert_eq!(with(&servers), Some(BTreeSet::from([Handler::Boot])));
+        assert_eq!(with(&step(both, "name_servers\n", "swap")), None);
+        assert_eq!(with(&step("swap() {\n  c\n}\n", "", "clock")), None);
     }
 
     #[test]

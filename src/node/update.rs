@@ -44,6 +44,8 @@ pub struct UpdateSteps {
     pub enable: Vec<String>,
     /// Units to reload and to restart that are neither etcd nor what pods need.
     pub units: Vec<UnitCall>,
+    /// The time service gets its servers.
+    pub time_servers: bool,
     /// Steps of the first boot to run again.
     pub boot_steps: Vec<String>,
     /// A member of external etcd changes.
@@ -95,7 +97,8 @@ pub struct UpdateSteps {
 impl UpdateSteps {
     /// The steps that there is something to do in, in the order of running.
     fn steps(&self) -> Vec<&'static str> {
-        let units = !self.enable.is_empty() || !self.units.is_empty() || !self.boot_steps.is_empty();
+        let units =
+            !self.enable.is_empty() || !self.units.is_empty() || self.time_servers || !self.boot_steps.is_empty();
         // kubeadm may write another configuration of the kubelet.
         let late = self.kubeadm
             || self.late

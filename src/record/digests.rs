@@ -106,6 +106,8 @@ impl MachineRecord {
             &issued_at,
             self.digest.as_bytes(),
         ];
-        keyed(bundle, b"entry\0", parts.into_iter())
+        let addresses: Vec<_> = self.addresses.iter().map(ToString::to_string).collect();
+        let addresses = addresses.iter().map(String::as_bytes);
+        keyed(bundle, b"entry\0", parts.into_iter().chain(addresses))
     }
 }

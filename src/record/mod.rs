@@ -3,6 +3,7 @@
 //! It holds no secret and belongs in version control. Digests are keyed by the bundle, so that nobody without it can confirm a
 //! guess of a document's content.
 
+mod addresses;
 mod digests;
 mod document;
 mod encryption;
@@ -10,7 +11,7 @@ mod issuers;
 mod network;
 mod rules;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::IpAddr};
 
 use semver::Version;
 use serde::{Deserialize, Serialize};
@@ -207,6 +208,9 @@ pub struct MachineRecord {
     /// The architecture of its binaries. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<Arch>,
+    /// The addresses of a control plane or member of etcd: members know each other by them. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<IpAddr>,
     /// 1 for its first document, one more for each change.
     pub generation: u32,
     /// The date of its certificates.
@@ -375,6 +379,7 @@ pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, Ma
         let machine = MachineRecord {
             roles: roles.map(|file| file.roles.clone()).unwrap_or_default(),
             arch: None,
+            addresses: Vec::new(),
             generation: own.generation,
             issued_at: own.issued_at,
             digest: machine_digest(bundle, name, own.issued_at, &files),
@@ -399,6 +404,10 @@ pub fn unrendered(node: &NodePlan, issued_at: OffsetDateTime) -> MachineRecord {
     MachineRecord {
         roles: crate::delivery::roles(node),
         arch: Some(node.arch),
+        addresses: match node.roles.control_plane || node.roles.etcd {
+            true => node.addresses.clone(),
+            false => Vec::new(),
+        },
         generation: 1,
         issued_at,
         digest: String::new(),

@@ -190,6 +190,7 @@ case $* in
 'start --no-block firelay-update.service')
   PATH=ROOT/usr/local/bin:/usr/bin:/bin setsid --wait bash ROOTSTATE/update/driver >>ROOT/journal 2>&1 ;;
 *is-active*) active || exit 3 ;;
+cat*) there || { echo "No files found for $unit." >&2; exit 1; } ;;
 enable*) there || { echo "Failed to enable unit: Unit file $unit does not exist." >&2; exit 1; }; : >"ROOT/enabled/$unit" ;;
 disable*)
   rm -f "ROOT/enabled/$unit" "ROOT/active/$unit"
@@ -1091,6 +1092,37 @@ fn units_that_a_system_does_not_run_are_left_alone() {
             assert!(!updated.is_active("systemd-networkd.service"), "{:?}", machine.calls());
             same(&updated.disk(), &before, node);
         }
+    }
+}
+
+/// chrony reads a copy of the document's file. The way back brings the one that the machine had.
+#[test]
+fn time_servers_reach_the_service_of_the_machine() {
+    let ntp = |server: &str| format!("ntp={{ servers: [{server}] }}");
+    let (one, other) = (ntp("time1.example.com"), ntp("time2.example.com"));
+    for (before, had) in [(&["--set", &one][..], "time1"), (&[], "pool of the image")] {
+        let cluster = Cluster::updated(before, &["--set", &other]);
+        let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
+        let machine = &updated.machine;
+        let units = machine.read("/system-units").replace("systemd-timesyncd", "chrony");
+        machine.write("/system-units", 0o644, &units);
+        machine.write("/etc/chrony/chrony.conf", 0o644, &format!("{had}\n"));
+        let disk = updated.disk();
+        let ran = updated.run(&updated.script());
+        let journal = fs::read_to_string(machine.at("/journal")).unwrap_or_default();
+        assert!(ran.status.success(), "{had}: {}\n{journal}", said(&ran));
+        let config = machine.read("/etc/chrony/chrony.conf");
+        assert!(
+            config.contains("time2.example.com") && updated.is_active("chrony.service"),
+            "{config}"
+        );
+        updated.roll_back();
+        same(&updated.disk(), &disk, had);
+        assert!(
+            machine
+                .calls()
+                .contains(&"systemctl try-restart --no-block chrony.service".to_owned())
+        );
     }
 }
 

@@ -719,6 +719,31 @@ fn the_virtual_address_of_the_endpoint_stays() {
     );
 }
 
+/// A control plane that is created anew removes the member of etcd that has its address.
+#[test]
+fn no_machine_gets_the_address_of_a_member_that_stays() {
+    let desk = founded("ha-ubuntu");
+    let exchanged = desk.read("cluster.yaml");
+    let addresses = exchanged.split("name: cp").skip(1).map(|row| {
+        let (_, rest) = row.split_once("addresses: [").unwrap();
+        rest.split_once(']').unwrap().0.to_owned()
+    });
+    let [one, other, _] = addresses.collect::<Vec<_>>().try_into().unwrap();
+    let set = |name: &str, address: &str| format!("nodes[{name}].addresses=[\"{address}\"]");
+    let (cp1, cp2) = (set("cp1", &other), set("cp2", &one));
+    let taken = format!("cp1 would have the address {other} of cp2, which is a member of etcd");
+    for verb in ["plan", "render"] {
+        let both = [verb, "--set", &cp1, "--set", &cp2];
+        refused(&desk, &both, &["FL1230", &taken, "cp2 would have the address"]);
+    }
+    // A new address, and that of a machine which goes.
+    let free = set("cp1", "10.0.0.99");
+    assert_eq!(desk.run(&["plan", "--set", &free]).code, 0);
+    desk.write("cluster.yaml", &exchanged.replace("name: cp2", "name: cp4"));
+    let plan = desk.run(&["plan", "--accept", "FL1218"]);
+    assert_eq!(plan.code, 0, "{plan:?}");
+}
+
 /// Workers have the old provider in /etc/hosts, or run a part of it.
 #[test]
 fn the_provider_of_the_endpoint_stays() {

@@ -371,6 +371,50 @@ fn files_of_static_pods_are_removed_in_place() {
     }
 }
 
+/// What is added to a cluster with one control plane cannot create it anew.
+#[test]
+fn timers_servers_and_the_firewall_are_added_to_one_control_plane() {
+    for (set, lines) in [
+        (
+            "addons.certificateRenewal={}",
+            &[
+                "systemctl enable firelay-certificate-renewal.timer\n",
+                "systemctl restart firelay-certificate-renewal.timer\n",
+            ][..],
+        ),
+        (
+            "ntp={ servers: [time.example.com] }",
+            &["\ntime_servers\n", "/etc/firelay/chrony.conf"],
+        ),
+        (
+            "dns={ servers: [10.0.0.2] }",
+            &["systemctl restart systemd-resolved.service\n"],
+        ),
+        (
+            "security.metadataFirewall=true",
+            &[
+                "systemctl enable firelay-firewall.service\n",
+                "/steps/25-firewall\n",
+                "is-active firelay-firewall.service ||",
+            ],
+        ),
+    ] {
+        let desk = founded("single-node", &["--set", "platform=openstack"]);
+        let ran = desk.run(&["update", "--set", "platform=openstack", "--set", set]);
+        assert_eq!(ran.code, 0, "{set}: {ran:?}");
+        let steps = unpacked(&desk.read("out/update/1/home1.sh"), "steps/50-units");
+        for line in lines {
+            assert!(steps.contains(line), "{set}: {line} in {steps}");
+        }
+        if set.starts_with("addons") {
+            let ran = desk.run(&["update", "--set", "platform=openstack"]);
+            assert_eq!(ran.code, 0, "{set}: {ran:?}");
+            let gone = unpacked(&desk.read("out/update/2/home1.sh"), "remove");
+            assert!(gone.contains("firelay-certificate-renewal.timer\n"), "{gone}");
+        }
+    }
+}
+
 /// Manifests of a cluster that runs: a plan shows them, a script applies them, and a render alone only warns.
 #[test]
 fn changed_manifests_get_a_script() {
