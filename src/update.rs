@@ -48,6 +48,8 @@ const IDENTITY: [&str; 4] = [
 ];
 /// The proxy's configuration, to which a timer adds servers.
 const PROXY: &str = "/etc/firelay/endpoint/haproxy.cfg";
+/// Patches of etcd's static pod, each with its number and kind behind the name of the target.
+const ETCD_PATCHES: &str = "/etc/firelay/kubeadm/patches/etcd";
 /// Certificates of a member of external etcd.
 const ETCD_CERTIFICATES: &str = "/etc/firelay/etcd/";
 /// Static pods that read certificates and keys, in the order of their restarts.
@@ -327,10 +329,21 @@ fn changes_part(change: &Change<'_>, part: Founding) -> bool {
     configuration(change).is_some_and(|own| own.parts.contains(&part))
 }
 
-/// The configuration for phases of `kubeadm init`, and the digest by which a machine knows it.
+/// Whether etcd's static pod changes, by its settings or by a patch. kubeadm upgrade writes it for another version alone.
+fn changes_etcd(change: &Change<'_>) -> bool {
+    let stacked = change.node.roles.control_plane && !change.plan.etcd.external;
+    stacked && (changes_part(change, Founding::Etcd) || changes_below(change, ETCD_PATCHES))
+}
+
+/// The configuration for phases of `kubeadm init`, and the digest by which a machine knows it. Where the cluster's own stays, only the
+/// part of the node.
 fn configuration_files(change: &Change<'_>) -> Result<Payload, node::Error> {
     let mut payload = Payload::new();
     let Some(own) = configuration(change) else {
+        if changes_etcd(change) {
+            let text = init_of_node(change.plan, change.node)?;
+            payload.insert("node.yaml".to_owned(), (0o600, text.into_bytes()));
+        }
         return Ok(payload);
     };
     let mut put = |name: &str, text: String| payload.insert(name.to_owned(), (0o600, text.into_bytes()));
@@ -393,7 +406,7 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
         leads: change.leads,
         upgrades: change.upgrades,
         configuration: configuration(change).is_some(),
-        etcd_configuration: change.node.roles.control_plane && changes_part(change, Founding::Etcd),
+        etcd_configuration: changes_etcd(change),
         proxy_configuration: changes_part(change, Founding::KubeProxy) && change.plan.kubernetes.kube_proxy.is_some(),
         patches: match change.new.root.below(PATCHES_DIRECTORY).next() {
             Some(_) => PATCHES_DIRECTORY,

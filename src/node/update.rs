@@ -64,7 +64,7 @@ pub struct UpdateSteps {
     pub upgrades: bool,
     /// The machine applies kubeadm's configuration of the cluster.
     pub configuration: bool,
-    /// Settings of stacked etcd change.
+    /// Settings or patches of stacked etcd change.
     pub etcd_configuration: bool,
     /// Settings of kube-proxy change.
     pub proxy_configuration: bool,

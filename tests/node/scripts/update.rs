@@ -93,7 +93,7 @@ fn program(root: &str, name: &str, url: &str) -> String {
         "kubeadm" => {
             format!(
                 "case $* in\n*upload-config*) cp \"${{*: -1}}\" {root}/uploaded ;;\n\
-                 *'etcd local'*) echo new >>{root}/etc/kubernetes/manifests/etcd.yaml ;;\nesac\n\
+                 *'etcd local'*) cp \"${{*: -1}}\" {root}/local; echo new >>{root}/etc/kubernetes/manifests/etcd.yaml ;;\nesac\n\
                  [ \"$1\" = upgrade ] && cd {root}/etc/kubernetes || exit 0\n\
                  [ ! -e {root}/var/lib/kubelet/config.yaml ] || echo '# new' >>{root}/var/lib/kubelet/config.yaml\n\
                  [ -e manifests/kube-apiserver.yaml ] || exit 0\n\
@@ -104,7 +104,7 @@ fn program(root: &str, name: &str, url: &str) -> String {
         }
         "etcdctl" => "[ \"${*: -3:2}\" != 'snapshot save' ] || echo snapshot >\"${*: -1}\"".to_owned(),
         "kubectl" => format!(
-            "case $* in *'get configmap cluster-info'*) cat {root}/cluster-info ;; *'patch configmap'*) cp \"${{*: -1}}\" {root}/patched ;; *annotate*) echo \"${{*: -1}}\" >{root}/annotation ;; *) printf 'cp1 True\\ncp2 True\\ncp3 True\\n' ;; esac"
+            "case $* in *'get configmap kubeadm-config'*) printf 'kind: ClusterConfiguration\\nkubernetesVersion: v1.36.4\\n' ;; *'get configmap cluster-info'*) cat {root}/cluster-info ;; *'patch configmap'*) cp \"${{*: -1}}\" {root}/patched ;; *annotate*) echo \"${{*: -1}}\" >{root}/annotation ;; *) printf 'cp1 True\\ncp2 True\\ncp3 True\\n' ;; esac"
         ),
         _ => String::new(),
     };
@@ -1508,6 +1508,33 @@ fn settings_of_stacked_etcd_are_changed_by_their_own_phase() {
     worker.machine.write("/annotation", 0o644, &machine.read("/annotation"));
     let ran = worker.run(&worker.script());
     assert!(ran.status.success(), "{}", said(&ran));
+}
+
+/// kubeadm upgrade takes the patches of all other static pods.
+#[test]
+fn a_patch_of_stacked_etcd_is_applied_by_its_own_phase() {
+    const PATCH: &str =
+        "kubernetes.patches=[{ target: etcd, type: merge, content: '{\"spec\": {\"hostname\": \"a\"}}' }]";
+    for (before, after) in [(&[][..], &["--set", PATCH][..]), (&["--set", PATCH], &[])] {
+        let cluster = Cluster::updated(before, after);
+        let updated = Updated::born(&cluster, "cp2", &cluster.old["cp2"]).ready_for_update();
+        let (machine, root) = (&updated.machine, updated.root());
+        machine.write("/etc/kubernetes/manifests/etcd.yaml", 0o600, "old\n");
+        machine.write("/var/lib/etcd/member/snap/db", 0o600, "");
+        machine.stand_in(
+            "crictl",
+            &format!("[[ $* != *' ps '* ]] || sha256sum <{root}/etc/kubernetes/manifests/etcd.yaml"),
+        );
+        let ran = updated.run(&updated.script());
+        let journal = fs::read_to_string(machine.at("/journal")).unwrap_or_default();
+        assert!(ran.status.success(), "{}\n{journal}", said(&ran));
+        assert_eq!(machine.read("/etc/kubernetes/manifests/etcd.yaml"), "old\nnew\n");
+        let documents = support::pyyaml(&machine.read("/local"));
+        let kinds: Vec<_> = documents.iter().map(|own| own["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["InitConfiguration", "ClusterConfiguration"]);
+        assert_eq!(documents[0]["patches"].is_null(), after.is_empty());
+        assert_eq!(documents[1]["kubernetesVersion"], "v1.36.4");
+    }
 }
 
 /// The script runs on a machine of which no document tells of the change, as often as one likes.
