@@ -68,6 +68,7 @@ impl Handler {
 struct Table {
     removed_last: Vec<String>,
     where_active: Vec<String>,
+    recreated: Vec<String>,
     handlers: Vec<Row>,
     artifacts: BTreeMap<String, Vec<Handler>>,
 }
@@ -97,6 +98,11 @@ pub fn artifact_handlers(name: &str) -> &'static [Handler] {
 /// Whether a file that a document loses stays until what reads it was restarted.
 pub fn is_removed_last(path: &str) -> bool {
     TABLE.removed_last.iter().any(|pattern| fits(pattern, path))
+}
+
+/// Whether objects of a kind are deleted and created anew where the API server does not change them.
+pub fn is_recreated(kind: &str) -> bool {
+    TABLE.recreated.iter().any(|own| own == kind)
 }
 
 /// Whether a unit is reloaded and restarted only where it runs.

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 pub use configuration::Configuration;
 pub use files::{FieldChange, FileChange, compare, has_credentials};
-pub use handlers::{Handler, handler, is_called_where_active, is_removed_last, pattern, patterns};
+pub use handlers::{Handler, handler, is_called_where_active, is_recreated, is_removed_last, pattern, patterns};
 pub use steps::{Member, Step, steps};
 
 use crate::tree::Role;

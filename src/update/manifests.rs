@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Payload, archive};
 use crate::{
-    changes::registration::Binary,
+    changes::{is_recreated, registration::Binary},
     node::{
         self, MANIFESTS, NodeFile, Text, fetched_manifests,
         update::{MANIFESTS_DIRECTORY, envelope, manifest_scripts},
@@ -28,6 +28,12 @@ pub fn manifests_script(plan: &Plan, node: &NodePlan, files: &[NodeFile]) -> Res
             payload.insert(format!("manifests/{path}"), (MODE, file.content.as_bytes().to_vec()));
         }
     }
+    for (number, object) in recreated(files).enumerate() {
+        payload.insert(
+            format!("recreated/{number:03}.json"),
+            (MODE, object.to_string().into_bytes()),
+        );
+    }
     payload.insert("fetched".to_owned(), (MODE, fetched(files).into_bytes()));
     let values = json!({
         "name": node.name,
@@ -38,6 +44,16 @@ pub fn manifests_script(plan: &Plan, node: &NodePlan, files: &[NodeFile]) -> Res
         "payload": archive(&payload),
     });
     envelope(node, "the script of manifests", "manifests.sh.j2", &values)
+}
+
+/// Objects with values that never change: the script asks for each whether it can be applied.
+fn recreated(files: &[NodeFile]) -> impl Iterator<Item = Value> + '_ {
+    let own = files.iter().filter(|file| file.path.starts_with(MANIFESTS));
+    let documents = own.flat_map(|file| {
+        let ranges = firelay_yaml::split(&file.content).into_iter();
+        ranges.filter_map(|range| firelay_yaml::parse::<Value>(&file.path, &file.content[range]).ok())
+    });
+    documents.filter(|object| object.get("kind").and_then(Value::as_str).is_some_and(is_recreated))
 }
 
 /// The lines of the downloader, with names of their own: the machine may have marked the manifest as fetched, and deleted it.

@@ -1588,6 +1588,54 @@ fn changed_manifests_are_applied_by_a_control_plane() {
     same(&after, &before, "a machine that has applied manifests");
 }
 
+/// A StorageClass never changes: the API server refuses it, and takes it when the old one is gone.
+#[test]
+fn a_class_that_cannot_change_is_created_anew() {
+    let class = |policy: &str| format!("addons.localPath.reclaimPolicy={policy}");
+    let cluster = Cluster::updated(&["--set", &class("Delete")], &["--set", &class("Retain")]);
+    for (is_valid, refusal, deletes) in [
+        (
+            true,
+            "The StorageClass \"local-path\" is invalid: reclaimPolicy: Forbidden: updates to reclaimPolicy are forbidden.",
+            true,
+        ),
+        (
+            false,
+            "The StorageClass \"local-path\" is invalid: metadata.annotations: Too long",
+            false,
+        ),
+        (true, "Error from server (InternalError): failed calling webhook", false),
+    ] {
+        let updated = Updated::born(&cluster, "cp1", &cluster.old["cp1"]).ready_for_update();
+        let (machine, root) = (&updated.machine, updated.root());
+        let create = match is_valid {
+            true => "storageclasses.storage.k8s.io \"local-path\" already exists",
+            false => "The StorageClass \"local-path\" is invalid: metadata.annotations: Too long",
+        };
+        let own = format!(
+            "#!/bin/bash\ncase $* in\n*'--raw /version') echo '{{\"gitVersion\": \"v1.36.4\"}}'; exit ;;\nesac\n\
+             echo \"kubectl $*\" >>{root}/calls\ncase $* in\n\
+             *' delete '*) cp \"${{*: -1}}\" {root}/deleted ;;\n\
+             *create*dry-run=server*) echo '{create}' >&2; exit 1 ;;\n\
+             *dry-run=server*) [ -e {root}/deleted ] || {{ echo '{refusal}' >&2; exit 1; }} ;;\n\
+             *apply*40-addons*) [ -e {root}/deleted ] || {{ echo '{refusal}' >&2; exit 1; }} ;;\nesac\n"
+        );
+        machine.program("kubectl", &own);
+        let ran = updated.run(&updated.script_of("MANIFESTS"));
+        assert_eq!(ran.status.success(), deletes, "{refusal}: {}", said(&ran));
+        assert_eq!(machine.exists("/deleted"), deletes, "{refusal}");
+        if deletes {
+            let object: serde_json::Value = serde_json::from_str(&machine.read("/deleted")).unwrap();
+            assert_eq!(
+                (&object["kind"], &object["reclaimPolicy"]),
+                (&"StorageClass".into(), &"Retain".into())
+            );
+            let told = said(&ran);
+            assert!(told.contains("creating an object anew") && !told.contains("state=failed"), "{told}");
+        }
+    }
+}
+
 const ADDON: [&str; 2] = ["--set", "addons.systemUpgradeController={}"];
 
 impl Updated<'_> {
