@@ -58,7 +58,7 @@ impl Record {
             return Some(edited(&["kubernetes"], reason));
         }
         if self.steps_digest != self.digest_steps(bundle) {
-            let reason = "`stepsDigest` is not of `encryption`, `encryptedResources`, `datapath` and `tokenIssuers`";
+            let reason = "`stepsDigest` is not of `encryption`, `encryptedResources`, `datapath`, `tokenIssuers` and `kubeProxy`";
             return Some(edited(&["stepsDigest"], reason));
         }
         let mut machines = self.machines.iter();
@@ -71,7 +71,11 @@ impl Record {
         let steps = (&self.encryption, &self.encrypted_resources, &self.datapath);
         let text = serde_json::to_string(&steps).unwrap_or_default();
         let issuers = self.token_issuers.iter().map(String::as_bytes);
-        keyed(bundle, b"steps\0", [text.as_bytes()].into_iter().chain(issuers))
+        let proxy = self
+            .kube_proxy
+            .map(|has| if has { b"proxy".as_slice() } else { b"none" });
+        let parts = [text.as_bytes()].into_iter().chain(issuers).chain(proxy);
+        keyed(bundle, b"steps\0", parts)
     }
 
     /// `firelay founded` reads no bundle: after it the digest is that of a cluster that is not founded, or of the date before, until the

@@ -8,6 +8,7 @@ mod digests;
 mod document;
 mod encryption;
 mod issuers;
+mod kube_proxy;
 mod network;
 mod rules;
 
@@ -120,7 +121,10 @@ pub struct Record {
     /// Issuers of service accounts' tokens, the one that signs first. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub token_issuers: Vec<String>,
-    /// Keyed digest of encryption, of these parameters and of the issuers. Absent in records of earlier versions.
+    /// Whether the cluster has kube-proxy. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kube_proxy: Option<bool>,
+    /// Keyed digest of encryption, of these parameters, of the issuers and of kube-proxy. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub steps_digest: String,
     /// Date of the administrator's certificate, where it is not the bundle's.
@@ -276,6 +280,7 @@ impl Record {
             encrypted_resources: encryption.map(|own| own.resources.clone()).unwrap_or_default(),
             datapath: plan.plugin().map(AddonPlan::datapath).unwrap_or_default(),
             token_issuers: plan.kubernetes.token_issuers(),
+            kube_proxy: Some(plan.kubernetes.kube_proxy.is_some()),
             steps_digest: String::new(),
             administrator: None,
             machines: BTreeMap::new(),
@@ -337,6 +342,7 @@ impl Record {
             encrypted_resources: base.encrypted_resources.clone(),
             datapath: base.datapath.clone(),
             token_issuers: base.token_issuers.clone(),
+            kube_proxy: base.kube_proxy,
             fixed: base.fixed.clone(),
             ..self
         }

@@ -100,6 +100,7 @@ pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
     findings.extend(change.issuers());
     findings.extend(change.plugin());
     findings.extend(change.datapath());
+    findings.extend(change.kube_proxy_stays());
     if change.whole {
         findings.extend(change.members("control plane", Role::ControlPlane));
         findings.extend(change.members("etcd member", Role::Etcd));

@@ -1265,6 +1265,56 @@ fn a_rollback_brings_files_and_binaries_back() {
     assert!(updated.script().contains(&format!(" = {} ]", mark.trim())), "{mark}");
 }
 
+/// Kata is a directory of its own, which an update replaces as a whole.
+#[test]
+fn a_rollback_brings_a_directory_back() {
+    let cluster = Cluster::updated(&["--set", OLD], &[]);
+    for had in [true, false] {
+        let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
+        let (machine, root) = (&updated.machine, updated.root());
+        let systemctl = machine.read("/usr/local/bin/systemctl");
+        machine.stand_in("systemctl", "exit 0");
+        machine.write("/update.sh", 0o600, &updated.script());
+        let mut bash = Command::new("bash");
+        bash.arg(machine.at("/update.sh")).arg("--detach");
+        succeeded(&output(bash.env_clear().env("PATH", updated.path()), "bash"));
+        machine.program("systemctl", &systemctl);
+        let list = format!("{STATE}/update/all.list");
+        let line = format!(
+            "kata {} tar-zst http://example.com/kata {root}/opt/kata opt/kata\n",
+            "b".repeat(64)
+        );
+        machine.write(&list, 0o600, &(machine.read(&list) + &line));
+        let mark = |digit: &str| format!("{STATE}/kata-{}", digit.repeat(64));
+        if had {
+            machine.write(&mark("a"), 0o644, "");
+            machine.write("/opt/kata/bin/old", 0o755, "old\n");
+            std::os::unix::fs::symlink("old", machine.at("/opt/kata/bin/link")).unwrap();
+        }
+        let mut backup = Command::new("bash");
+        backup.arg(machine.at(&format!("{STATE}/update/steps/20-backup")));
+        succeeded(&output(
+            backup.env_clear().env("PATH", updated.path()).env("STEP", "test"),
+            "bash",
+        ));
+        // As the step 20-artifacts replaces it.
+        let _ = fs::remove_dir_all(machine.at("/opt/kata"));
+        machine.write("/opt/kata/bin/new", 0o755, "new\n");
+        let _ = fs::remove_file(machine.at(&mark("a")));
+        machine.write(&mark("b"), 0o644, "");
+        updated.roll_back();
+        assert_eq!(
+            (machine.exists("/opt/kata/bin/new"), machine.exists(&mark("b"))),
+            (false, false)
+        );
+        assert_eq!(
+            (machine.exists("/opt/kata/bin/link"), machine.exists(&mark("a"))),
+            (had, had)
+        );
+        assert!(!had || machine.read("/opt/kata/bin/link") == "old\n");
+    }
+}
+
 /// A member of external etcd: a snapshot comes before its new program.
 #[test]
 fn a_member_of_etcd_is_updated_with_a_snapshot_first() {
@@ -1631,7 +1681,10 @@ fn a_class_that_cannot_change_is_created_anew() {
                 (&"StorageClass".into(), &"Retain".into())
             );
             let told = said(&ran);
-            assert!(told.contains("creating an object anew") && !told.contains("state=failed"), "{told}");
+            assert!(
+                told.contains("creating an object anew") && !told.contains("state=failed"),
+                "{told}"
+            );
         }
     }
 }

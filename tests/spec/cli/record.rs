@@ -836,6 +836,30 @@ fn parameters_that_separate_nodes_are_told_once() {
     assert!(told(&run("render")) && !told(&run("render")));
 }
 
+/// kubeadm upgrade deletes no DaemonSet.
+#[test]
+fn kube_proxy_that_stays_is_told_once() {
+    let desk = founded("ha-ubuntu");
+    let disabled = [
+        "--set",
+        "network.cni=cilium",
+        "--set",
+        "kubernetes.kubeProxy.disabled=true",
+    ];
+    let run = |verb| desk.run(&[&[verb], &disabled[..], &["--accept", "FL1225"]].concat());
+    let told = |ran: &Ran| {
+        ran.code == 0
+            && ran.stderr.contains("warning[FL1231]")
+            && ran.stderr.contains("delete daemonset,configmap kube-proxy")
+    };
+    for verb in ["plan", "update"] {
+        let ran = run(verb);
+        assert!(told(&ran), "{ran:?}");
+    }
+    let again = run("plan");
+    assert!(again.code == 0 && !again.stderr.contains("FL1231"), "{again:?}");
+}
+
 /// A record of an earlier version does not say whether there is encryption, which parameters and which architecture.
 #[test]
 fn what_a_record_does_not_say_refuses_nothing() {
