@@ -34,7 +34,7 @@ impl Change<'_> {
             node.name
         );
         let line = self.text.line(&["machines", other, "addresses"]);
-        let finding = Diagnostic::error("FL1231", message).at(self.place(&["nodes"]));
+        let finding = Diagnostic::error("FL1230", message).at(self.place(&["nodes"]));
         let finding = finding.label(format!(
             "{line} has it: {} would remove that member when it joins",
             node.name

@@ -13,7 +13,7 @@ impl Change<'_> {
             return None;
         }
         let message = "kube-proxy stays in the running cluster: nothing deletes its pods";
-        let finding = Diagnostic::warning("FL1230", message).at(self.place(&PATH));
+        let finding = Diagnostic::warning("FL1231", message).at(self.place(&PATH));
         Some(finding.help(
             "when another program carries the Services, kubectl --namespace kube-system delete daemonset,configmap kube-proxy; its rules \
              stay on each node until it is drained and boots again",

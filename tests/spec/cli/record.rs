@@ -734,7 +734,7 @@ fn no_machine_gets_the_address_of_a_member_that_stays() {
     let taken = format!("cp1 would have the address {other} of cp2, which is a member of etcd");
     for verb in ["plan", "render"] {
         let both = [verb, "--set", &cp1, "--set", &cp2];
-        refused(&desk, &both, &["FL1231", &taken, "cp2 would have the address"]);
+        refused(&desk, &both, &["FL1230", &taken, "cp2 would have the address"]);
     }
     // A new address, and that of a machine which goes.
     let free = set("cp1", "10.0.0.99");
@@ -849,7 +849,7 @@ fn kube_proxy_that_stays_is_told_once() {
     let run = |verb| desk.run(&[&[verb], &disabled[..], &["--accept", "FL1225"]].concat());
     let told = |ran: &Ran| {
         ran.code == 0
-            && ran.stderr.contains("warning[FL1230]")
+            && ran.stderr.contains("warning[FL1231]")
             && ran.stderr.contains("delete daemonset,configmap kube-proxy")
     };
     for verb in ["plan", "update"] {
@@ -857,7 +857,7 @@ fn kube_proxy_that_stays_is_told_once() {
         assert!(told(&ran), "{ran:?}");
     }
     let again = run("plan");
-    assert!(again.code == 0 && !again.stderr.contains("FL1230"), "{again:?}");
+    assert!(again.code == 0 && !again.stderr.contains("FL1231"), "{again:?}");
 }
 
 /// A record of an earlier version does not say whether there is encryption, which parameters and which architecture.
