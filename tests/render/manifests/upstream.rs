@@ -99,9 +99,9 @@ fn built_in(name: &str) -> Vec<Rule> {
         .collect()
 }
 
-fn listed<'a>(addon: &str, account: &str) -> impl Iterator<Item = &'a Listed> {
+fn listed(addon: &str, account: &str) -> Vec<&'static Listed> {
     let of = |it: &&Listed| it.of.iter().any(|name| name == addon) && it.subject() == account;
-    LISTS.accounts.iter().filter(of).collect::<Vec<_>>().into_iter()
+    LISTS.accounts.iter().filter(of).collect()
 }
 
 fn uncovered<'a>(asked: &[&'a Rule], by: &[&Rule]) -> Vec<Ask<'a>> {
@@ -109,38 +109,62 @@ fn uncovered<'a>(asked: &[&'a Rule], by: &[&Rule]) -> Vec<Ask<'a>> {
     asks.filter(|ask| !by.iter().any(|rule| rule.resembles(ask))).collect()
 }
 
+/// Unnamed differences between the lists of an account and upstream's rules, and named ones that are none.
+fn differences(addon: &str, account: &str, theirs: &[&Rule]) -> Vec<String> {
+    let lists = listed(addon, account);
+    let of = |part: fn(&Listed) -> &Vec<Rule>| lists.iter().flat_map(move |it| part(it)).collect::<Vec<_>>();
+    let (ours, without, beyond) = (of(|it| &it.rules), of(|it| &it.without), of(|it| &it.beyond));
+    let known = [ours.clone(), without.clone(), beyond.clone()].concat();
+    let theirs_have = |ask: &Ask<'_>| theirs.iter().any(|rule| rule.resembles(ask));
+    let all: Vec<_> = theirs.iter().flat_map(|rule| rule.asks()).collect();
+    // A list of several add-ons leaves out what some of them lack.
+    let of_theirs = |rule: &Rule| rule.asks().iter().any(theirs_have) || all.iter().any(|ask| rule.resembles(ask));
+    let asks = |rules: Vec<&'static Rule>| rules.into_iter().flat_map(Rule::asks).collect::<Vec<_>>();
+    let idle = without.iter().filter(|rule| !of_theirs(rule)).copied().collect();
+    let theirs_too = beyond
+        .iter()
+        .filter(|rule| rule.asks().iter().all(theirs_have))
+        .copied()
+        .collect();
+    let found = [
+        ("upstream's, and not listed", uncovered(theirs, &known)),
+        ("listed, and not upstream's", uncovered(&ours, theirs)),
+        ("left out, and not upstream's", asks(idle)),
+        ("beyond upstream's, which has it", asks(theirs_too)),
+    ];
+    let lines = |(what, asks): &(&str, Vec<Ask<'_>>)| {
+        asks.iter()
+            .map(|ask| format!("{addon} {account}: {what}: {ask:?}"))
+            .collect::<Vec<_>>()
+    };
+    found.iter().flat_map(lines).collect()
+}
+
 #[test]
 fn lists_agree_with_upstreams_roles() {
-    let mut faults = Vec::new();
-    for ((addon, account), rules) in upstreams() {
-        let lists: Vec<_> = listed(&addon, &account).collect();
-        let of = |part: fn(&Listed) -> &Vec<Rule>| lists.iter().flat_map(move |it| part(it)).collect::<Vec<_>>();
-        let (ours, without, beyond) = (of(|it| &it.rules), of(|it| &it.without), of(|it| &it.beyond));
-        let theirs: Vec<_> = rules.iter().collect();
-        let known = [ours.clone(), without.clone(), beyond.clone()].concat();
-        let mut say = |what: &str, asks: Vec<Ask<'_>>| {
-            faults.extend(asks.iter().map(|ask| format!("{addon} {account}: {what}: {ask:?}")))
-        };
-        say("upstream's, and not listed", uncovered(&theirs, &known));
-        say("listed, and not upstream's", uncovered(&ours, &theirs));
-        // One list of several add-ons names what some of them lack: it is idle if nothing of it is so.
-        let theirs_have = |ask: &Ask<'_>| theirs.iter().any(|rule| rule.resembles(ask));
-        let all: Vec<_> = theirs.iter().flat_map(|rule| rule.asks()).collect();
-        let of_theirs = |rule: &Rule| rule.asks().iter().any(theirs_have) || all.iter().any(|ask| rule.resembles(ask));
-        let idle = without.iter().filter(|rule| !of_theirs(rule));
-        say(
-            "left out, and not upstream's",
-            idle.flat_map(|rule| rule.asks()).collect(),
-        );
-        let idle = beyond.iter().filter(|rule| rule.asks().iter().all(theirs_have));
-        say(
-            "beyond upstream's, which has it",
-            idle.flat_map(|rule| rule.asks()).collect(),
-        );
-    }
-    faults.sort();
-    faults.dedup();
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    let upstreams = upstreams();
+    let faults = upstreams
+        .iter()
+        .flat_map(|((addon, account), rules)| differences(addon, account, &rules.iter().collect::<Vec<_>>()));
+    let faults: BTreeSet<_> = faults.collect();
+    assert!(faults.is_empty(), "{} faults:\n{faults:#?}", faults.len());
+}
+
+/// A difference without a reason is found in both directions.
+#[test]
+fn a_rule_that_upstream_has_in_addition_or_lacks_is_found() {
+    let upstreams = upstreams();
+    let (addon, account) = ("metrics-server", "kube-system/metrics-server");
+    let rules = &upstreams[&(addon.to_owned(), account.to_owned())];
+    let further = Rule {
+        resources: vec!["secrets".to_owned()],
+        ..rules[0].clone()
+    };
+    let more: Vec<_> = rules.iter().chain([&further]).collect();
+    assert!(differences(addon, account, &more)[0].contains("upstream's, and not listed"));
+    assert!(
+        differences(addon, account, &rules[1..].iter().collect::<Vec<_>>())[0].contains("listed, and not upstream's")
+    );
 }
 
 /// Accounts without requests have no role, and users are of clusters, not of programs.
@@ -162,7 +186,7 @@ fn every_account_of_an_add_on_has_upstreams_roles() {
     );
     let idle: Vec<_> = known
         .keys()
-        .filter(|(addon, account)| listed(addon, account).next().is_none())
+        .filter(|(addon, account)| listed(addon, account).is_empty())
         .collect();
     assert!(idle.is_empty(), "not listed in tests/manifests/rbac: {idle:?}");
 }
