@@ -116,14 +116,16 @@ impl MachineChange {
     /// Whether no program of the machine changes, and nothing that kubeadm applies.
     pub fn keeps_programs(&self) -> bool {
         let keeps = |handler: &&Handler| match handler {
-            Handler::Boot
-            | Handler::None
-            | Handler::Reload(_)
-            | Handler::RestartLate(_)
-            | Handler::Flags
-            | Handler::Label => true,
             Handler::Restart(unit) => unit != "etcd.service",
-            _ => false,
+            handler => matches!(
+                handler,
+                Handler::Boot
+                    | Handler::None
+                    | Handler::Reload(_)
+                    | Handler::RestartLate(_)
+                    | Handler::Flags
+                    | Handler::Label
+            ),
         };
         !self.in_place() || self.handlers().iter().all(keeps)
     }

@@ -549,7 +549,7 @@ fn members_stay_a_quorum_while_their_ca_rotates() {
     assert_eq!(text.matches(": all are well").count(), 9, "{text}");
 }
 
-/// What the units of a machine run, and the state of its certificates. `cut N` is a power cut before the Nth program.
+/// The renewal of a member, and the state of its certificates. `cut` holds the number of programs before the power fails.
 const RENEW: &str = r#"
 pki() { echo "$1/etc/etcd/pki"; }
 renewal() { on "$1" setsid --wait env -i "$1/etc/firelay/etcd-renewal.sh" 2>&1; }

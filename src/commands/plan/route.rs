@@ -34,7 +34,7 @@ pub struct Upgrade {
     /// The first error of the spec with this version.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
-    /// What to run. Between them the scripts of the update run.
+    /// The commands. Between them the scripts of the update run.
     commands: Vec<String>,
 }
 

@@ -254,7 +254,7 @@ fn a_plan_over_several_minors_lists_each_update() {
         }
     }
     assert_eq!(desk.run(&["plan", "--set", "kubernetes.version=1.37.1"]).code, 0);
-    // What the spec sets and a version on the way does not know.
+    // A setting of the spec that a version on the way does not know.
     let own = Desk::of("ha-ubuntu");
     let pinned = [
         "--set",
