@@ -3,6 +3,11 @@
 use std::process::ExitCode;
 
 use firelay::{cli::Cli, commands};
+use mimalloc::MiMalloc;
+
+/// Large renders allocate on all cores: that of musl, which released programs have, makes all threads wait for one lock.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     commands::harden_process();

@@ -3,7 +3,14 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::{bundle::load_bundle, failure::Failure, known_secrets, progress, project::load_profiles, streams};
+use super::{
+    bundle::load_bundle,
+    failure::Failure,
+    known_secrets::{self, KeyHolder},
+    progress,
+    project::load_profiles,
+    streams,
+};
 use crate::{
     audit::{self, Audit, Catalogue, Contents, Document, Files, Finding, MachineFiles, Platform, Report},
     cli::{self, IdentityArg},
@@ -35,7 +42,7 @@ pub(super) fn of_tree(
     let bundle = secrets.map(|path| belonging(&files, path, identity)).transpose()?;
     let known = bundle
         .as_ref()
-        .map(|bundle| known_secrets::of_bundle(bundle, files.names(), files.external_etcd()));
+        .map(|bundle| known_secrets::of_bundle(bundle, holders(&files), files.external_etcd()));
     let catalogue = Catalogue::new(known.unwrap_or_default());
     let (machines, shared) = files.read(&catalogue)?;
     let mut audit = audit::audit(&catalogue, machines, &shared, by_identity);
@@ -43,6 +50,12 @@ pub(super) fn of_tree(
     let fingerprint = bundle.map(|bundle| bundle.fingerprint());
     let report = described(&files.cluster, fingerprint, audit, profiles);
     Ok((catalogue, report))
+}
+
+/// The machines of a tree. It may have a key that a machine had in an earlier role.
+fn holders(files: &Files) -> impl Iterator<Item = KeyHolder<'_>> {
+    let names = files.names().into_iter();
+    names.map(|name| KeyHolder { name, serves: true })
 }
 
 /// The audit of machines that were searched for the secrets of a bundle.
@@ -123,8 +136,8 @@ fn belonging(files: &Files, path: &Path, identity: &IdentityArg) -> Result<Bundl
 
 /// The secrets for which a render is searched: all of its bundle.
 pub(super) fn catalogue(plan: &Plan, bundle: &Bundle) -> Catalogue {
-    let names = plan.nodes.iter().map(|node| node.name.as_str());
-    Catalogue::new(known_secrets::of_bundle(bundle, names, plan.etcd.external))
+    let holders = plan.nodes.iter().map(KeyHolder::of);
+    Catalogue::new(known_secrets::of_bundle(bundle, holders, plan.etcd.external))
 }
 
 /// One machine's files, searched. The readable document represents its compressed forms. `made` are lines of certificates and

@@ -24,7 +24,7 @@ use firelay_yaml::diagnostic::{self, Diagnostic, Source};
 
 /// The result of one check.
 struct Checked {
-    /// The spec's texts, without secrets.
+    /// The spec's texts, without secrets if there are findings.
     source: Source,
     findings: Vec<Diagnostic>,
     /// The summary of a valid spec, or the refusal.
@@ -67,7 +67,10 @@ fn checked(args: &Check) -> Result<Checked, Failure> {
         Ok(project) => Ok(summary(&name, &project.plan)),
     };
     Ok(Checked {
-        source: redact_spec(spec),
+        source: match findings.is_empty() {
+            true => spec.source().clone(),
+            false => redact_spec(spec),
+        },
         findings,
         verdict,
         files: files(spec),

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use time::OffsetDateTime;
 
-use super::{assembly::Assembly, failure::Failure, project::Project};
+use super::{assembly::Assembly, failure::Failure, known_secrets::KeyHolder, project::Project};
 use crate::{
     delivery::{Artifact, ArtifactFile, Manifest, ManifestFile},
     node::on_one_line,
@@ -41,7 +41,7 @@ impl<'n> Documents<'n> {
             boot: assembly.pxe_files(node, &artifact)?,
             artifact,
             ends: pki.expires,
-            made: made(&pki),
+            made: made(node, &pki),
         })
     }
 
@@ -70,9 +70,12 @@ impl<'n> Documents<'n> {
     }
 }
 
-/// The lines with the base64 of PEM files.
-fn made(pki: &NodePki) -> Vec<Secret<String>> {
-    let texts = pki.files.iter().map(|file| on_one_line(file.content.expose()));
+/// The lines with the base64 of PEM files. A key that the audit does not know of this machine is not among them.
+fn made(node: &NodePlan, pki: &NodePki) -> Vec<Secret<String>> {
+    let holder = KeyHolder::of(node);
+    let is_known = |path: &str| path.ends_with(".crt") || holder.has(path);
+    let files = pki.files.iter().filter(|file| is_known(&file.path));
+    let texts = files.map(|file| on_one_line(file.content.expose()));
     let pem = texts.filter(|text| text.starts_with(BORDER));
     let lines = pem.flat_map(|text| {
         let lines = text.lines().filter(|line| !line.starts_with(BORDER));

@@ -1,5 +1,6 @@
 //! The secrets of a bundle, and all keys that are derived from its seed, for `audit` to search for.
 
+use rayon::prelude::*;
 use x509_parser::pem::parse_x509_pem;
 use zeroize::Zeroizing;
 
@@ -12,6 +13,7 @@ use crate::{
     delivery::PayloadKeys,
     encoding::{unbase64, unhex},
     pki::LeafKeys,
+    plan::NodePlan,
     secret::Secret,
     secrets::{Bundle, Keys, PrivateKey},
 };
@@ -63,33 +65,59 @@ pub const LEAVES: [(&str, &str, Exposure); 16] = [
 /// Bytes at the end of an RSA key, of its CRT coefficient: PKCS#1 and PKCS#8 end alike.
 const RSA_END: usize = 64;
 
+/// A machine for whose keys a tree is searched.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyHolder<'n> {
+    /// Its name.
+    pub name: &'n str,
+    /// It is a control plane or an etcd member, or may have been one.
+    pub serves: bool,
+}
+
+impl<'n> KeyHolder<'n> {
+    /// A machine that is rendered.
+    pub fn of(node: &'n NodePlan) -> Self {
+        Self {
+            name: &node.name,
+            serves: node.roles.control_plane || node.roles.etcd,
+        }
+    }
+
+    /// Its keys in [`LEAVES`]. A bundle gives a worker those of its kubelet alone.
+    fn leaves(self) -> impl Iterator<Item = (&'static str, &'static str, Exposure)> {
+        LEAVES.into_iter().filter(move |(path, ..)| self.has(path))
+    }
+
+    /// Whether it may have the key at this path.
+    pub fn has(self, path: &str) -> bool {
+        self.serves || path.starts_with("kubelet/")
+    }
+
+    fn secrets(self, leaves: &LeafKeys, payloads: &PayloadKeys) -> Vec<KnownSecret> {
+        let holder = || Holder::Machine(self.name.to_owned());
+        let known =
+            |(path, title, exposure)| KnownSecret::new(exposure, title, holder(), leaves.of_node(self.name, path));
+        let identity = Secret::new(payloads.identity(self.name).to_vec());
+        let identity = KnownSecret::new(Exposure::Identity, "what opens its payload", holder(), identity);
+        self.leaves().map(known).chain([identity]).collect()
+    }
+}
+
 /// All secrets of a bundle, and the keys that it gives to these machines. With external etcd only machines that renew its certificates
 /// have the key of etcd's CA.
 pub fn of_bundle<'n>(
     bundle: &Bundle,
-    machines: impl IntoIterator<Item = &'n str>,
+    machines: impl IntoIterator<Item = KeyHolder<'n>>,
     external_etcd: bool,
 ) -> Vec<KnownSecret> {
     let leaves = LeafKeys::of(bundle);
     let payloads = PayloadKeys::of(bundle);
-    let mut all = roots(bundle, external_etcd);
-    all.extend(derived(&leaves));
-    for machine in machines {
-        let holder = || Holder::Machine(machine.to_owned());
-        all.extend(
-            LEAVES.map(|(path, title, exposure)| {
-                KnownSecret::new(exposure, title, holder(), leaves.of_node(machine, path))
-            }),
-        );
-        let identity = Secret::new(payloads.identity(machine).to_vec());
-        all.push(KnownSecret::new(
-            Exposure::Identity,
-            "what opens its payload",
-            holder(),
-            identity,
-        ));
-    }
-    all
+    let machines: Vec<_> = machines.into_iter().collect();
+    let own = machines
+        .par_iter()
+        .flat_map_iter(|machine| machine.secrets(&leaves, &payloads));
+    let shared = roots(bundle, external_etcd).into_iter().chain(derived(&leaves));
+    shared.chain(own.collect::<Vec<_>>()).collect()
 }
 
 fn roots(bundle: &Bundle, external_etcd: bool) -> Vec<KnownSecret> {

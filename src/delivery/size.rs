@@ -159,7 +159,7 @@ impl NodeSize {
         let compressed = payload.is_some() || handover.is_compressed();
         let contents = files
             .contents()
-            .map(|(path, _, content)| (path, Cow::Borrowed(&**content)));
+            .map(|(path, _, content)| (path.into_owned(), Cow::Borrowed(&**content)));
         let files = file_sizes(
             contents,
             payload.unwrap_or(handover.counted),

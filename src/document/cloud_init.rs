@@ -53,7 +53,7 @@ fn text(files: &NodeFiles, compression: Compression) -> Result<String, Error> {
 }
 
 /// The text of an item of `write_files`. Machines share most files, and writing YAML takes longer than compressing it.
-fn item(path: String, mode: u32, content: &str, compression: Compression) -> Result<Arc<String>, Error> {
+fn item(path: Cow<'_, str>, mode: u32, content: &str, compression: Compression) -> Result<Arc<String>, Error> {
     static ITEMS: LazyLock<Memo<String>> = LazyLock::new(Memo::default);
     let name = format!("{path} {mode:o} {compression:?}");
     ITEMS.try_of(&name, content.as_bytes(), || {
@@ -267,7 +267,7 @@ fn command<T: AsRef<str>>(words: &[&str], arguments: impl IntoIterator<Item = T>
 /// The owner is left out: root:root is the default (cc_write_files).
 #[derive(Serialize)]
 struct WriteFile<'a> {
-    path: String,
+    path: Cow<'a, str>,
     /// Octal, as a string: a number would be used unchanged. Without it a file gets 0644 (cc_write_files,
     /// DEFAULT_PERMS).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -278,7 +278,7 @@ struct WriteFile<'a> {
 }
 
 impl<'a> WriteFile<'a> {
-    fn new(path: String, mode: u32, content: &'a str, compression: Compression) -> Self {
+    fn new(path: Cow<'a, str>, mode: u32, content: &'a str, compression: Compression) -> Self {
         let (encoding, content) = encode(content, compression);
         Self {
             path,

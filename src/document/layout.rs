@@ -1,6 +1,6 @@
 //! Checks of a node's files for every format.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use super::Error;
 use crate::node::{NodeFile, NodeFiles, NodeUnit, unit_path};
@@ -9,7 +9,7 @@ use crate::node::{NodeFile, NodeFiles, NodeUnit, unit_path};
 /// it.
 const VOLATILE: [&str; 5] = ["/dev", "/proc", "/run", "/sys", "/tmp"];
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Directory,
     Leaf,
@@ -17,16 +17,25 @@ enum Kind {
 
 /// Refuses invalid or duplicate paths, and units that cannot be enabled. `implied` are files that a format adds itself.
 pub(super) fn check(files: &NodeFiles, implied: &[NodeFile]) -> Result<(), Error> {
-    let mut seen = BTreeMap::new();
-    for (path, kind) in paths(files, implied) {
-        check_path(&path)?;
-        if seen.insert(path.clone(), kind).is_some() {
-            return Err(Error::Duplicate(path));
-        }
+    let mut all: Vec<_> = paths(files, implied).collect();
+    all.iter().try_for_each(|(path, _)| check_path(path))?;
+    all.sort_unstable();
+    if let Some(twice) = all.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(Error::Duplicate(twice[0].0.to_string()));
     }
-    for path in seen.keys() {
-        if let Some(parent) = ancestors(path).find(|parent| seen.get(*parent) == Some(&Kind::Leaf)) {
-            return Err(Error::Beneath(path.clone(), parent.to_owned()));
+    let is_leaf = |path: &str| {
+        let found = all.binary_search_by(|(other, _)| other.as_ref().cmp(path));
+        found.is_ok_and(|at| all[at].1 == Kind::Leaf)
+    };
+    let mut last = None;
+    for (path, _) in &all {
+        let parent = ancestors(path).next();
+        // Files of one directory have the same ancestors.
+        if std::mem::replace(&mut last, parent) == parent {
+            continue;
+        }
+        if let Some(leaf) = ancestors(path).find(|parent| is_leaf(parent)) {
+            return Err(Error::Beneath(path.to_string(), leaf.to_owned()));
         }
     }
     if let Some((path, mode)) = modes(files).find(|(_, mode)| *mode > 0o7777) {
@@ -49,15 +58,15 @@ pub(super) fn modes(files: &NodeFiles) -> impl Iterator<Item = (&str, u32)> {
     regular.chain(directories.map(|directory| (directory.path.as_str(), directory.mode)))
 }
 
-fn paths<'a>(files: &'a NodeFiles, implied: &'a [NodeFile]) -> impl Iterator<Item = (String, Kind)> + use<'a> {
+fn paths<'a>(files: &'a NodeFiles, implied: &'a [NodeFile]) -> impl Iterator<Item = (Cow<'a, str>, Kind)> + use<'a> {
     let directories = files
         .directories
         .iter()
-        .map(|directory| (directory.path.clone(), Kind::Directory));
-    let implied = implied.iter().map(|file| file.path.clone());
+        .map(|directory| (Cow::from(&directory.path), Kind::Directory));
+    let implied = implied.iter().map(|file| Cow::from(&file.path));
     let contents = files.contents().map(|(path, ..)| path);
-    let links = files.links.iter().map(|link| link.path.clone());
-    let masks = files.masked_units.iter().map(|name| unit_path(name));
+    let links = files.links.iter().map(|link| Cow::from(&link.path));
+    let masks = files.masked_units.iter().map(|name| unit_path(name).into());
     let leaves = implied.chain(contents).chain(links).chain(masks);
     directories.chain(leaves.map(|path| (path, Kind::Leaf)))
 }

@@ -2,15 +2,17 @@
 
 use std::net::IpAddr;
 
-use serde_json::json;
 use time::OffsetDateTime;
 
-use crate::plan::{API_PORT, NodePlan, Plan};
+use crate::{
+    plan::{API_PORT, NodePlan, Plan},
+    template,
+};
 
 use super::{
     Error, Text,
     address::{api_url, proc_form, url_form, url_host},
-    endpoint, render,
+    endpoint,
 };
 
 /// MiB of memory that kubeadm's preflight asks of a control plane (`preflight/checks.go`), and what a worker and an
@@ -66,7 +68,17 @@ pub(super) fn render(plan: &Plan, node: &NodePlan, validity: Validity) -> Result
     if let Some(lead) = endpoint::lead(plan, node).filter(|_| node.roles.kubernetes()) {
         variables.push(("LEAD", lead.to_string()));
     }
-    render::text(node, "node.env", "boot/node.env.j2", &json!({ "variables": variables }))
+    let line = |(name, value): &(&str, String)| template::sh(value).map(|value| format!("FL_{name}={value}\n"));
+    let lines = variables.iter().map(line).collect::<Result<String, _>>();
+    lines.map(Text::from).map_err(|error| Error::Template {
+        node: node.name.clone(),
+        file: "node.env".to_owned(),
+        source: template::Error {
+            template: "node.env".to_owned(),
+            line: 0,
+            reason: error.to_string(),
+        },
+    })
 }
 
 fn join(addresses: &[IpAddr], form: impl Fn(&IpAddr) -> String) -> String {

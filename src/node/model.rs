@@ -1,6 +1,6 @@
 //! Format-neutral content of a node.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use crate::{UNITS, secret::Secret};
 
@@ -100,9 +100,9 @@ pub struct NodeFiles {
 
 impl NodeFiles {
     /// Files as `(path, mode, content)`, those of units among them. Units come last: an existing unit has all its files.
-    pub fn contents(&self) -> impl Iterator<Item = (String, u32, &Text)> {
+    pub fn contents(&self) -> impl Iterator<Item = (Cow<'_, str>, u32, &Text)> {
         let regular = self.files.iter();
-        let regular = regular.map(|file| (file.path.clone(), file.mode, &file.content));
+        let regular = regular.map(|file| (file.path.as_str().into(), file.mode, &file.content));
         regular.chain(self.units.iter().flat_map(NodeUnit::contents))
     }
 }
@@ -119,10 +119,10 @@ impl NodeUnit {
     }
 
     /// A unit without content of its own only adds drop-ins to one that the image brings.
-    fn contents(&self) -> impl Iterator<Item = (String, u32, &Text)> {
-        let path = unit_path(&self.name);
+    fn contents(&self) -> impl Iterator<Item = (Cow<'_, str>, u32, &Text)> {
+        let path = Cow::from(unit_path(&self.name));
         let dropins = self.dropins.iter();
-        let dropins = dropins.map(|(name, content)| (format!("{UNITS}{}.d/{name}", self.name), 0o644, content));
+        let dropins = dropins.map(|(name, content)| (format!("{UNITS}{}.d/{name}", self.name).into(), 0o644, content));
         let own = (!self.content.is_empty()).then_some((path, 0o644, &self.content));
         own.into_iter().chain(dropins)
     }

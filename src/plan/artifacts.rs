@@ -3,7 +3,10 @@
 mod check;
 mod mirror;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use firelay_yaml::{
     OptionalKey,
@@ -46,7 +49,7 @@ pub(super) struct Store<'a> {
     runtime: &'a str,
     versions: Versions<'a>,
     /// Machines of one kind fetch the same, and its mistakes are reported once.
-    known: BTreeMap<(String, Arch, [bool; 4]), Vec<ArtifactPlan>>,
+    known: BTreeMap<(String, Arch, [bool; 4]), Arc<Vec<ArtifactPlan>>>,
 }
 
 impl<'a> Store<'a> {
@@ -89,9 +92,9 @@ impl<'a> Store<'a> {
         arch: Arch,
         archives: bool,
         report: &mut Report,
-    ) -> Vec<ArtifactPlan> {
+    ) -> Arc<Vec<ArtifactPlan>> {
         if self.preinstalled() {
-            return Vec::new();
+            return Arc::default();
         }
         let kind = (
             os.name.clone(),
@@ -109,6 +112,7 @@ impl<'a> Store<'a> {
             .filter(|(name, artifact)| self.needed(name, artifact.scope, roles, archives))
             .filter_map(|(name, artifact)| report.take(self.plan(name, artifact, arch, os)))
             .collect();
+        let plans = Arc::new(plans);
         self.known.insert(kind, plans.clone());
         plans
     }

@@ -1,5 +1,6 @@
 //! A search for thousands of values at once, each in every encoding.
 
+use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use crate::encodings::encodings;
@@ -29,14 +30,15 @@ pub(crate) struct Matcher {
 impl Matcher {
     pub(crate) fn new<'v>(values: impl IntoIterator<Item = &'v [u8]>) -> Self {
         let values: Vec<_> = values.into_iter().map(|value| Zeroizing::new(value.to_vec())).collect();
-        let mut starts = Zeroizing::new(Vec::new());
-        for (number, value) in (0..).zip(&values) {
-            let forms = encodings(&value[..value.len().min(DECIDING)]);
-            // A form that is shorter than a window would be found everywhere.
-            let windows = forms.iter().filter_map(|form| form.first_chunk().copied());
-            starts.extend(windows.map(|window| (mixed(u64::from_le_bytes(window)), number)));
-        }
-        starts.sort_unstable();
+        let numbered = values
+            .par_iter()
+            .zip(0..u32::try_from(values.len()).unwrap_or(u32::MAX));
+        let mut starts = Zeroizing::new(
+            numbered
+                .flat_map_iter(|(value, number)| starts(value, number))
+                .collect::<Vec<_>>(),
+        );
+        starts.par_sort_unstable();
         let mut filter = vec![0; (starts.len() * BITS / 64).next_power_of_two()];
         let filter_bits = bits(filter.len() * 64);
         for (start, _) in starts.iter() {
@@ -83,6 +85,16 @@ impl Matcher {
             }
         }
     }
+}
+
+/// The mixed first bytes of each form of a value.
+fn starts(value: &[u8], number: u32) -> Vec<(u64, u32)> {
+    let forms = encodings(&value[..value.len().min(DECIDING)]);
+    // A form that is shorter than a window would be found everywhere.
+    let windows = forms.iter().filter_map(|form| form.first_chunk().copied());
+    windows
+        .map(|window| (mixed(u64::from_le_bytes(window)), number))
+        .collect()
 }
 
 /// Where the starts with the same first bits begin, for about as many buckets as there are starts; then their end.

@@ -9,7 +9,10 @@ use std::{
     io,
     os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, lchown},
     path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
 };
+
+use rayon::prelude::*;
 
 use crate::names::{MANIFEST, is_staging, parents};
 
@@ -43,11 +46,11 @@ impl<'a> Ours<'a> {
 /// Links everything that is not firelay's into the new tree. An error means that the new tree cannot replace the old one: hard links are
 /// impossible, a directory is unreadable, or it has attributes that a new directory lacks.
 pub(crate) fn carry(from: &Path, to: &Path, ours: &Ours<'_>) -> io::Result<()> {
-    let mut carrier = Carrier {
+    let carrier = Carrier {
         from,
         to,
         ours,
-        carried: 0,
+        carried: AtomicUsize::new(0),
     };
     carrier.content(Path::new(""))
 }
@@ -56,27 +59,27 @@ struct Carrier<'a> {
     from: &'a Path,
     to: &'a Path,
     ours: &'a Ours<'a>,
-    carried: usize,
+    carried: AtomicUsize,
 }
 
 impl Carrier<'_> {
     /// Carries over the content of a directory.
-    fn content(&mut self, directory: &Path) -> io::Result<()> {
-        for entry in fs::read_dir(self.from.join(directory))? {
-            let entry = entry?;
+    fn content(&self, directory: &Path) -> io::Result<()> {
+        let entries = fs::read_dir(self.from.join(directory))?.collect::<io::Result<Vec<_>>>()?;
+        entries.par_iter().try_for_each(|entry| {
             let path = directory.join(entry.file_name());
             if entry.file_type()?.is_dir() {
-                self.directory(&path, &entry)?;
+                self.directory(&path, entry)?;
             } else if !self.ours.file(&path) {
                 self.count()?;
                 make_directories(self.to, directory)?;
                 fs::hard_link(entry.path(), self.to.join(path))?;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
-    fn directory(&mut self, path: &Path, entry: &DirEntry) -> io::Result<()> {
+    fn directory(&self, path: &Path, entry: &DirEntry) -> io::Result<()> {
         if path.parent() == Some(Path::new("")) && is_staging(&entry.file_name()) {
             return Ok(());
         }
@@ -98,9 +101,8 @@ impl Carrier<'_> {
         Ok(())
     }
 
-    fn count(&mut self) -> io::Result<()> {
-        self.carried += 1;
-        if self.carried > MOST {
+    fn count(&self) -> io::Result<()> {
+        if self.carried.fetch_add(1, Ordering::Relaxed) >= MOST {
             return Err(io::Error::other("too many files of the user"));
         }
         Ok(())

@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rayon::prelude::*;
 use rustix::process::geteuid;
 
 use crate::{
@@ -151,20 +152,17 @@ impl<'a> Discard<'a> {
     }
 
     fn content(&self, directory: &Path, ours: &Ours<'_>) -> io::Result<bool> {
-        let mut gone = true;
-        for entry in fs::read_dir(self.old.join(directory))? {
-            let entry = entry?;
+        let entries = fs::read_dir(self.old.join(directory))?.collect::<io::Result<Vec<_>>>()?;
+        let gone = entries.par_iter().map(|entry| {
             let path = directory.join(entry.file_name());
             let kind = entry.file_type()?;
-            if path == Path::new(MANIFEST) {
-                continue;
+            match kind.is_dir() {
+                _ if path == Path::new(MANIFEST) => Ok(true),
+                true => self.directory(&path, entry, ours),
+                false => self.file(&path, entry, ours),
             }
-            gone &= match kind.is_dir() {
-                true => self.directory(&path, &entry, ours)?,
-                false => self.file(&path, &entry, ours)?,
-            };
-        }
-        Ok(gone)
+        });
+        gone.try_reduce(|| true, |one, other| Ok(one & other))
     }
 
     fn file(&self, path: &Path, entry: &DirEntry, ours: &Ours<'_>) -> io::Result<bool> {
@@ -206,9 +204,12 @@ impl<'a> Discard<'a> {
         let all: Vec<_> = directory.ancestors().filter(|path| *path != Path::new("")).collect();
         for directory in all.into_iter().rev() {
             let made = self.root.join(directory);
-            if !made.exists() {
-                fs::create_dir(&made)?;
-                let _ = resemble(&self.old.join(directory), &made, None);
+            match fs::create_dir(&made) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => {
+                    created?;
+                    let _ = resemble(&self.old.join(directory), &made, None);
+                }
             }
         }
         Ok(())

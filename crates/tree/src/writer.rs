@@ -125,19 +125,9 @@ impl TreeWriter {
             return Err(Error::Duplicate { path });
         }
         drop(entries);
-        let staged = || match changed {
-            true => self.staging.write(&path, bytes),
-            false => self.take(&path),
-        };
-        whole(self.staging.path(), staged)
-    }
-
-    /// Keeps an unchanged file in the new tree; only needed if whole trees are exchanged.
-    fn take(&self, path: &str) -> Result<(), Error> {
-        if self.staging.beside {
-            self.staging.take(&self.root.path, path)
-        } else {
-            Ok(())
+        match changed {
+            true => whole(self.staging.path(), || self.staging.write(&path, bytes)),
+            false => Ok(()),
         }
     }
 
@@ -179,8 +169,6 @@ impl TreeWriter {
                 described: described.clone(),
                 changed: false,
             });
-            drop(entries);
-            whole(self.staging.path(), || self.take(&described.path))?;
         }
         Ok(Kept::Same)
     }
@@ -253,6 +241,8 @@ impl TreeWriter {
     /// Completes the new tree and syncs it. Returns whether it can replace the old one.
     fn prepare(&self, report: &Report) -> Result<bool, Error> {
         let (from, to) = (self.root.path.as_path(), self.staging.path());
+        let unchanged = report.unchanged.par_iter();
+        unchanged.try_for_each(|path| self.staging.take(from, path))?;
         let mode = self.root.mode(!self.owned.is_empty())?;
         let files = report.written.iter().chain(&report.unchanged).chain(&self.owned);
         let ours = Ours::new(files.map(String::as_str));
@@ -290,8 +280,8 @@ impl TreeWriter {
         let is_directory = |path: &&str| found(path).is_none_or(|it| it.is_dir());
         let is_own = |path: &&str| self.owned.contains(*path) || *path == MANIFEST;
         let is_own_file = |path: &&str| found(path).is_none_or(|it| it.is_file() && is_own(path));
-        let directories = directories.into_iter().filter(|path| !is_directory(path));
-        let files = files.into_iter().filter(|path| !is_own_file(path));
+        let directories = directories.into_par_iter().filter(|path| !is_directory(path));
+        let files = files.into_par_iter().filter(|path| !is_own_file(path));
         let foreign: BTreeSet<_> = directories.chain(files).map(str::to_owned).collect();
         match foreign.is_empty() {
             true => Ok(()),

@@ -63,12 +63,11 @@ impl Machine {
         self.roles.iter().any(|own| own == role)
     }
 
-    /// The machine without the bytes and values of its documents.
+    /// The machine without the bytes and values of its documents, except its configuration.
     pub(crate) fn without_documents(self) -> Self {
         Self {
             files: Vec::new(),
             layers: Vec::new(),
-            configs: Vec::new(),
             innermost: None,
             ..self
         }

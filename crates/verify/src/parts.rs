@@ -5,6 +5,7 @@ use std::{
     path::Path,
 };
 
+use rayon::prelude::*;
 use time::OffsetDateTime;
 
 use super::{
@@ -81,6 +82,7 @@ pub fn verify_chosen(
             seen.pool.clone(),
         )?;
         findings.extend(part(&tree, now, &seen, chosen));
+        tree.machines.into_par_iter().for_each(drop);
         seen.pool.forget();
     }
     findings.extend(seen.note());

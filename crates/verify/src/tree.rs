@@ -117,7 +117,7 @@ impl Tree {
             let part = read(part.concat())?;
             tree.faults.extend(part.faults);
             tree.machines
-                .extend(part.machines.into_iter().map(Machine::without_documents));
+                .par_extend(part.machines.into_par_iter().map(Machine::without_documents));
             pool.forget();
         }
         tree.manifest = manifest;

@@ -112,7 +112,7 @@ pub(super) fn of(plan: &Plan) -> Vec<File> {
                 nodes: [node.name.clone()].into(),
             }
         };
-        for artifact in &node.artifacts {
+        for artifact in &*node.artifacts {
             let upstream = artifact.upstream.as_ref();
             files.add(File {
                 version: Some(artifact.version.to_string()),

@@ -3,8 +3,9 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
+    ops::Deref,
     path::Path,
-    sync::atomic::Ordering,
+    sync::{LazyLock, atomic::Ordering},
 };
 
 use firelay_verify::{Fetch, Machine, Tree};
@@ -44,7 +45,7 @@ pub(super) fn changes(
     last: Option<&TreeReader>,
 ) -> Result<Vec<MachineChange>, Failure> {
     let assembly = update.assembly()?;
-    let secrets = Secrets::of(project, assembly.bundle());
+    let secrets = LazyLock::new(|| Secrets::of(project, assembly.bundle()));
     let nodes: Vec<_> = project.plan.nodes.iter().collect();
     let mut changes = in_parts(&nodes, |part| {
         let documents = Documents::of_all(&assembly, part)?;
@@ -87,7 +88,7 @@ fn changes_of_part(
     update: &Update<'_>,
     (nodes, digests): (&[&NodePlan], &[&str]),
     unpack: impl FnOnce(&[&NodePlan]) -> Result<(Machines, Machines), Failure>,
-    secrets: &Secrets,
+    secrets: &(impl Deref<Target = Secrets> + Sync),
 ) -> Result<Vec<MachineChange>, Failure> {
     let known: Vec<_> = nodes
         .iter()
@@ -178,6 +179,9 @@ pub(in super::super) fn changed_machines(
     };
     let nodes = project.plan.nodes.iter().filter(|_| update.is_founded());
     let nodes: Vec<_> = nodes.filter(|node| !is_left_out(&node.name)).collect();
+    if nodes.is_empty() {
+        return Ok(Vec::new());
+    }
     changes_of(project, update, &nodes, (tree.last(), (manifest, fetch), out))
 }
 
@@ -205,7 +209,7 @@ fn changes_of(
     (last, (manifest, fetch), out): (Option<&Manifest>, (&Manifest, &Fetch<'_>), &Path),
 ) -> Result<Vec<MachineChange>, Failure> {
     let bundle = update.bundle();
-    let secrets = Secrets::of(project, bundle);
+    let secrets = LazyLock::new(|| Secrets::of(project, bundle));
     let rendered = record::machines_of_tree(bundle, manifest);
     in_parts(nodes, |part| {
         let digest = |node: &&NodePlan| rendered.get(&node.name).map_or("", |own| own.digest.as_str());

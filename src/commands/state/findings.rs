@@ -131,7 +131,9 @@ impl Update<'_> {
     pub fn refuse_forbidden(&mut self) -> Result<(), Failure> {
         self.accept();
         let findings = std::mem::take(&mut self.findings);
-        print_findings(&redact_spec(&self.render.project.spec), &findings);
+        if !findings.is_empty() {
+            print_findings(&redact_spec(&self.render.project.spec), &findings);
+        }
         self.verdict(&findings)
     }
 

@@ -1,6 +1,6 @@
 //! The two halves of a cloud-init document: what cloud-init has to do itself, and what a script can fetch and do.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::Serialize;
 use serde_json::json;
@@ -28,7 +28,7 @@ struct Payload<'a> {
     /// Path and mode.
     directories: Vec<(&'a str, u32)>,
     /// Path, mode and content.
-    files: Vec<(String, u32, &'a str)>,
+    files: Vec<(Cow<'a, str>, u32, &'a str)>,
     /// Path and target.
     links: Vec<(&'a str, &'a str)>,
     /// User and hash.

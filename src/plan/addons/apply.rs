@@ -61,7 +61,9 @@ pub(super) fn apply(plan: &mut Plan, spec: &Spec, store: &Store<'_>, report: &mu
         let further: Vec<_> = wanted
             .filter_map(|(name, _)| fetched(name, node, store, report))
             .collect();
-        node.artifacts.extend(further);
+        if !further.is_empty() {
+            Arc::make_mut(&mut node.artifacts).extend(further);
+        }
         install(node, &requirements.packages);
     }
     plan.pki.renews_etcd = requirements.etcd_key;

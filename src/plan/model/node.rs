@@ -65,8 +65,8 @@ pub struct NodePlan {
     pub preinstalled: bool,
     /// Where the binaries are.
     pub bin_dir: String,
-    /// Fetched at first boot; empty when preinstalled.
-    pub artifacts: Vec<ArtifactPlan>,
+    /// Fetched at first boot; empty when preinstalled. Shared between machines that fetch the same.
+    pub artifacts: Arc<Vec<ArtifactPlan>>,
     /// Images imported before the kubelet starts, in order.
     pub image_archives: Vec<ImageArchivePlan>,
     /// Network interfaces; none leaves the network to the image and the platform.

@@ -8,7 +8,7 @@ use base64::{
 };
 use firelay::{
     audit::{Audit, Catalogue, Contents, Document, Exposure, MachineFiles, Role, audit},
-    commands::known_secrets,
+    commands::known_secrets::{self, KeyHolder},
     delivery::PayloadKeys,
     pki::LeafKeys,
 };
@@ -127,7 +127,8 @@ pub struct Beside {
 
 impl Beside {
     pub fn new(tree: &Rendered, with_bundle: bool) -> Self {
-        let known = with_bundle.then(|| known_secrets::of_bundle(&tree.bundle(), ["cp1", "w1", "w2"], false));
+        let machines = ["cp1", "w1", "w2"].map(|name| KeyHolder { name, serves: true });
+        let known = with_bundle.then(|| known_secrets::of_bundle(&tree.bundle(), machines, false));
         let catalogue = Catalogue::new(known.unwrap_or_default());
         let bytes = fs::read(tree.at("out/nodes/cp1/user-data")).unwrap();
         let control_plane = machine(&catalogue, "cp1", Role::ControlPlane, &bytes);

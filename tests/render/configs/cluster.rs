@@ -75,6 +75,6 @@ pools:
     );
     // One joining control plane is enough; a spec needs an odd number of control planes.
     plan.nodes.retain(|node| node.name != "cp3");
-    plan.nodes.iter_mut().for_each(|node| node.artifacts.clear());
+    plan.nodes.iter_mut().for_each(|node| node.artifacts = Arc::default());
     plan
 }

@@ -163,15 +163,30 @@ impl<'a> Reader<'a> {
     }
 
     fn act(&self, rule: &'static ActRule) -> Option<Act> {
-        let config = match &rule.config {
-            Some(path) => self.machine.text(path)?,
-            None => "",
+        let deadlines = match &rule.config {
+            Some(path) => self.deadlines(path, &rule.deadlines)?,
+            None => Vec::new(),
         };
         Some(Act {
             seconds: self.seconds(&rule.takes),
             rule,
-            deadlines: deadlines(config, &rule.deadlines),
+            deadlines,
         })
+    }
+
+    /// Keys below `timeouts` in a file of configuration; `None` without this file.
+    fn deadlines(&self, path: &str, keys: &'static [String]) -> Option<Vec<(&'static str, u64)>> {
+        let text = self.machine.text(path)?;
+        let read: Vec<_> = self
+            .machine
+            .configs
+            .iter()
+            .filter(|config| config.path == path)
+            .collect();
+        match read.is_empty() {
+            true => Some(deadlines(&documents(text), keys)),
+            false => Some(deadlines(read.iter().map(|config| &config.value), keys)),
+        }
     }
 
     fn seconds(&self, estimate: &Estimate) -> u64 {
@@ -184,18 +199,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Keys below `timeouts`, of the first document that has it.
-fn deadlines(config: &str, keys: &'static [String]) -> Vec<(&'static str, u64)> {
-    if keys.is_empty() {
-        return Vec::new();
-    }
+fn documents(config: &str) -> Vec<Value> {
     let documents = firelay_yaml::split(config).into_iter();
-    let values = documents.filter_map(|part| firelay_yaml::parse::<Value>("config", &config[part]).ok());
-    let timeouts = values
-        .into_iter()
-        .find_map(|value| value.get("timeouts").cloned())
-        .unwrap_or_default();
-    let seconds = |key: &'static String| Some((key.as_str(), duration(timeouts.get(key)?.as_str()?)));
+    let values = documents.filter_map(|part| firelay_yaml::parse("config", &config[part]).ok());
+    values.collect()
+}
+
+/// Keys below `timeouts`, of the first document that has it.
+fn deadlines<'v>(documents: impl IntoIterator<Item = &'v Value>, keys: &'static [String]) -> Vec<(&'static str, u64)> {
+    let timeouts = documents.into_iter().find_map(|value| value.get("timeouts"));
+    let seconds = |key: &'static String| Some((key.as_str(), duration(timeouts?.get(key)?.as_str()?)));
     keys.iter().filter_map(seconds).collect()
 }
 
