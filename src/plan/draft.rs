@@ -1,4 +1,4 @@
-//! What a spec says of its cluster where it may be refused: the values that are valid by themselves. Others are in no picture, since
+//! The cluster of a spec that may be refused: the values that are valid by themselves. Others are in no picture, since
 //! they may be anything, such as a URL with a password.
 
 use std::net::IpAddr;

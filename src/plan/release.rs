@@ -33,8 +33,8 @@ pub(super) fn release(spec: &Spec, profiles: &Profiles) -> Result<Release, Diagn
         .collect::<Vec<_>>()
         .join(".");
     let known = profiles.kubernetes.values().rev();
-    let newest = profiles.kubernetes.get(&named).into_iter().chain(known);
-    let newest = newest.filter_map(|profile| profile.versions.first()).next();
+    let mut newest = profiles.kubernetes.get(&named).into_iter().chain(known);
+    let newest = newest.find_map(|profile| profile.versions.first());
     let example = newest.map_or_else(|| "1.36.4".to_owned(), Version::to_string);
     let version = version(text, &example)?;
     let unknown = |label: String, known: Vec<String>| {

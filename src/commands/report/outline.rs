@@ -1,4 +1,4 @@
-//! What is drawn of a cluster: groups of machines, ranges of addresses, and who talks to whom. It comes from a tree, from a plan whose
+//! The drawing of a cluster: groups of machines, ranges of addresses, and who talks to whom. It comes from a tree, from a plan whose
 //! documents do not fit, or from a refused spec.
 
 use std::{collections::BTreeMap, net::IpAddr};

@@ -163,6 +163,7 @@ pub fn machine(catalogue: &Catalogue, name: &str, role: Role, bytes: &[u8]) -> M
         files: vec![Document {
             path,
             contents: contents.into(),
+            changed: false,
         }],
         ..MachineFiles::default()
     }
