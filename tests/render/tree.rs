@@ -488,7 +488,10 @@ impl Out {
         let trace = format!("trace={CHANGES}");
         let mut strace = vec!["strace", "-f", "-e", &trace];
         strace.extend(inject.iter().flat_map(|inject| ["-e", *inject]));
-        self.next(&strace)
+        let mut command = self.next(&strace);
+        // strace counts the calls of each thread.
+        command.env("RAYON_NUM_THREADS", "1");
+        command
     }
 
     /// The files in place, as listed by the manifest; a changed file is shown with its error.

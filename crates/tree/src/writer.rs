@@ -90,7 +90,16 @@ impl TreeWriter {
             _lock: lock,
         };
         writer.put(ManifestFile::new(GITIGNORE.0), GITIGNORE.1)?;
+        whole(writer.staging.path(), || writer.mark())?;
         Ok(writer)
+    }
+
+    /// The first file of the new tree, by which the next run knows what a killed one has left.
+    fn mark(&self) -> Result<(), Error> {
+        match self.staging.at(GITIGNORE.0).exists() || !self.staging.beside {
+            true => Ok(()),
+            false => self.staging.take(&self.root.path, GITIGNORE.0),
+        }
     }
 
     /// The manifest of the last render into this directory.
@@ -241,7 +250,7 @@ impl TreeWriter {
     /// Completes the new tree and syncs it. Returns whether it can replace the old one.
     fn prepare(&self, report: &Report) -> Result<bool, Error> {
         let (from, to) = (self.root.path.as_path(), self.staging.path());
-        let unchanged = report.unchanged.par_iter();
+        let unchanged = report.unchanged.par_iter().filter(|path| *path != GITIGNORE.0);
         unchanged.try_for_each(|path| self.staging.take(from, path))?;
         let mode = self.root.mode(!self.owned.is_empty())?;
         let files = report.written.iter().chain(&report.unchanged).chain(&self.owned);

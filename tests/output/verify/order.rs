@@ -37,6 +37,7 @@ fn tree(example: &str) -> Tree {
 
 fn write(tree: &mut Tree, machine: &str, path: &str, text: Option<&str>) {
     let machine = tree.machines.iter_mut().find(|own| own.name == machine).unwrap();
+    machine.configs.retain(|config| config.path != path);
     match text {
         Some(text) => machine.root.entries.get_mut(path).unwrap().what = What::File(Arc::from(text.as_bytes())),
         None => drop(machine.root.entries.remove(path).unwrap()),
