@@ -127,7 +127,6 @@ impl Stub {
             ("lay(wait())", "lay(moved(wait()))"),
             ("time.sleep(delay)", "time.sleep(0.02)"),
             ("\"restorecon\"", "\"no-such-program\""),
-            ("\"/etc/systemd/system/\"", &format!("\"{root}/etc/systemd/system/\"")),
         ]);
         stub
     }
