@@ -39,6 +39,11 @@ pub trait Document {
 
     /// The document. A setting that the format does not support is an error that names the field.
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error>;
+
+    /// gzip of a document of which many machines have the same end. `None` for a document without such an end.
+    fn gzip_sharing_end(&self, _: &str) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// The format that an OS reads at first boot.

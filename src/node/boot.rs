@@ -28,6 +28,8 @@ use super::{
     steps::{self, Condition, Step},
 };
 
+/// The file with everything in which machines of one kind differ.
+pub const NODE_ENVIRONMENT: &str = "/etc/firelay/node.env";
 /// The list of files that a machine fetches.
 pub const ARTIFACTS: &str = "/etc/firelay/artifacts";
 /// Where the founder's document has its manifests, in a directory for each phase.
@@ -75,11 +77,7 @@ fn kernel(plan: &Plan, node: &NodePlan) -> Value {
 pub fn files(plan: &Plan, node: &NodePlan, validity: Validity, founder: bool) -> Result<Vec<NodeFile>, Error> {
     let context = context(plan, node, founder);
     let mut files = vec![
-        NodeFile::new(
-            "/etc/firelay/node.env",
-            0o644,
-            environment::render(plan, node, validity)?,
-        ),
+        NodeFile::new(NODE_ENVIRONMENT, 0o644, environment::render(plan, node, validity)?),
         NodeFile::new(ARTIFACTS, 0o644, fetched(plan, node, founder)),
     ];
     if !node.image_archives.is_empty() {

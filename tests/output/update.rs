@@ -48,6 +48,8 @@ fn every_pattern_fits_a_file_and_steps_with_settings_are_not_left_alone() {
             "addons.gvisor={}",
             "--set",
             "addons.certificateRenewal={ etcd: true }",
+            "--set",
+            "security.metadataFirewall=true",
         ]);
         render
             .arg(example(name).spec)

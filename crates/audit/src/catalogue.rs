@@ -99,6 +99,8 @@ pub struct Catalogue {
     matcher: Matcher,
     /// Pieces of text that were searched for these secrets.
     pub(crate) pieces: SearchedPieces,
+    /// Pieces without the margin behind them.
+    pub(crate) texts: SearchedPieces,
     /// Numbers by value.
     numbers: HashMap<Vec<u8>, usize>,
 }
@@ -110,6 +112,7 @@ impl Catalogue {
         Self {
             matcher: Matcher::new(values().map(Vec::as_slice)),
             pieces: SearchedPieces::default(),
+            texts: SearchedPieces::default(),
             numbers: values().cloned().zip(0..).collect(),
             authorities: known.iter().filter_map(|known| known.authority.clone()).collect(),
             secrets: known.into_iter().map(|known| known.secret).collect(),

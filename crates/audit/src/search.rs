@@ -80,12 +80,22 @@ impl<'c> Search<'c> {
         }
     }
 
-    /// The contents of a piece, and how many bytes were unpacked from it.
+    /// The contents of a piece, and how many bytes were unpacked from it. Only known secrets can continue in the margin, which may differ
+    /// where the piece is the same.
     fn searched(catalogue: &Catalogue, piece: Piece<'_>) -> (Contents, usize) {
         let mut search = Search::new(catalogue, &[]);
         search.known(&[], &squeezed(piece.with_margin));
-        search.marks(&[], piece.text());
-        let unpacked = unpack_piece(piece.text(), &mut search);
+        let text = piece.without_margin();
+        let unpacked = catalogue.texts.of(text, || Self::unpacked(catalogue, text.text()));
+        search.contents.add(&[], &unpacked.0);
+        (search.contents, unpacked.1)
+    }
+
+    /// The marks of a text and everything that is packed in it.
+    fn unpacked(catalogue: &Catalogue, text: &[u8]) -> (Contents, usize) {
+        let mut search = Search::new(catalogue, &[]);
+        search.marks(&[], text);
+        let unpacked = unpack_piece(text, &mut search);
         let mut contents = search.contents;
         contents.unsearched = contents.unsearched.or(unpacked.unsearched);
         (contents, unpacked.bytes)

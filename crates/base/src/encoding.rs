@@ -4,12 +4,15 @@ use std::{
     cell::RefCell,
     io::{self, Read},
     num::NonZeroU64,
+    sync::LazyLock,
 };
 
 use ::base64::{Engine, engine::general_purpose::STANDARD};
 use aws_lc_rs::digest::{SHA256, SHA512, digest};
 use flate2::{Compress, Compression, Crc, FlushCompress, Status, read::GzDecoder};
 use percent_encoding::percent_decode_str;
+
+use crate::memo::Memo;
 
 /// RFC 1952 operating system "unknown": the header does not depend on the machine that renders.
 const OS_UNKNOWN: u8 = 255;
@@ -39,18 +42,52 @@ const FEW_BLOCKS: u16 = 4;
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(bytes.len() / 2 + HEADER.len());
     packed.extend(HEADER);
+    deflate(bytes, FlushCompress::Finish, &mut packed);
+    ended(packed, &sum(bytes))
+}
+
+/// gzip of a text of which many texts have the same end, from `end` on: this is compressed once, by the
+/// search of Zopfli with one iteration. Workers' documents get smaller than by [`gzip`] by about 1 %.
+pub fn gzip_with_end(bytes: &[u8], end: usize) -> Vec<u8> {
+    static ENDS: LazyLock<Memo<(Vec<u8>, Crc)>> = LazyLock::new(Memo::default);
+    let (own, shared) = bytes.split_at(end);
+    let search = || (zopfli(shared, zopfli::Format::Deflate, quick()), sum(shared));
+    let shared = ENDS.of("", shared, search);
+    let mut packed = Vec::with_capacity(own.len() / 2 + shared.0.len() + HEADER.len());
+    packed.extend(HEADER);
+    deflate(own, FlushCompress::Sync, &mut packed);
+    packed.extend_from_slice(&shared.0);
+    let mut whole = sum(own);
+    whole.combine(&shared.1);
+    ended(packed, &whole)
+}
+
+/// Appends the blocks of deflate (RFC 1951). With [`FlushCompress::Sync`] others can follow, from the next byte on.
+fn deflate(bytes: &[u8], flush: FlushCompress, packed: &mut Vec<u8>) {
     DEFLATE.with_borrow_mut(|deflate| {
         deflate.reset();
-        let mut status = Status::Ok;
-        while status != Status::StreamEnd {
+        loop {
             packed.reserve(MORE);
             let read = usize::try_from(deflate.total_in()).unwrap_or(usize::MAX);
-            let done = deflate.compress_vec(&bytes[read..], &mut packed, FlushCompress::Finish);
-            status = done.expect("compression in memory does not fail");
+            let done = deflate.compress_vec(&bytes[read..], packed, flush);
+            let status = done.expect("compression in memory does not fail");
+            // A flush is complete when it leaves room (zlib.h, deflate).
+            let flushed = flush == FlushCompress::Sync && packed.len() < packed.capacity();
+            if flushed || status == Status::StreamEnd {
+                return;
+            }
         }
     });
+}
+
+fn sum(bytes: &[u8]) -> Crc {
     let mut sum = Crc::new();
     sum.update(bytes);
+    sum
+}
+
+/// Checksum and length after the blocks (RFC 1952 §2.3.1).
+fn ended(mut packed: Vec<u8>, sum: &Crc) -> Vec<u8> {
     packed.extend(sum.sum().to_le_bytes());
     packed.extend(sum.amount().to_le_bytes());
     packed
@@ -58,24 +95,34 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 /// gzip as [`gzip`] with the slow search of Zopfli: about 6 % smaller, twenty times slower.
 pub fn gzip_tightly(bytes: &[u8]) -> Vec<u8> {
-    zopfli(
-        bytes,
-        zopfli::Options {
-            iteration_count: FEW_ITERATIONS,
-            maximum_block_splits: FEW_BLOCKS,
-            ..zopfli::Options::default()
-        },
-    )
+    zopfli(bytes, zopfli::Format::Gzip, few())
 }
 
 /// gzip as [`gzip_tightly`] with as many blocks as Zopfli itself takes: 0.5 % smaller, five times slower.
 pub fn gzip_tightest(bytes: &[u8]) -> Vec<u8> {
-    zopfli(bytes, zopfli::Options::default())
+    zopfli(bytes, zopfli::Format::Gzip, zopfli::Options::default())
 }
 
-fn zopfli(bytes: &[u8], options: zopfli::Options) -> Vec<u8> {
+/// A tenth of the time of [`few`].
+fn quick() -> zopfli::Options {
+    zopfli::Options {
+        iteration_count: NonZeroU64::MIN,
+        maximum_block_splits: 1,
+        ..zopfli::Options::default()
+    }
+}
+
+fn few() -> zopfli::Options {
+    zopfli::Options {
+        iteration_count: FEW_ITERATIONS,
+        maximum_block_splits: FEW_BLOCKS,
+        ..zopfli::Options::default()
+    }
+}
+
+fn zopfli(bytes: &[u8], format: zopfli::Format, options: zopfli::Options) -> Vec<u8> {
     let mut packed = Vec::with_capacity(bytes.len() / 2);
-    zopfli::compress(options, zopfli::Format::Gzip, bytes, &mut packed).expect("writing to memory does not fail");
+    zopfli::compress(options, format, bytes, &mut packed).expect("writing to memory does not fail");
     packed
 }
 
@@ -167,6 +214,20 @@ mod tests {
             std::io::Write::write_all(&mut encoder, text).expect("memory");
             assert_eq!(gzip(text), encoder.finish().expect("memory"));
             assert_eq!(gunzip(&gzip(text)).expect("gzip"), *text);
+        }
+    }
+
+    #[test]
+    fn a_text_in_two_parts_reads_back_whole() {
+        let noise: String = (0..20_000).map(|at| ((at * 7919) % 10_007).to_string()).collect();
+        let text = format!("{noise}{}", "a line that repeats\n".repeat(500));
+        for end in [0, 1, noise.len(), text.len() - 1, text.len()] {
+            for _ in 0..3 {
+                assert_eq!(
+                    gunzip(&gzip_with_end(text.as_bytes(), end)).expect("gzip"),
+                    text.as_bytes()
+                );
+            }
         }
     }
 

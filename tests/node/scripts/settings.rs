@@ -237,7 +237,7 @@ fn each_command_of_the_user_runs_once_and_fails_in_its_own_words() {
 fn a_kernel_parameter_is_written_as_it_stands() {
     let machine = Machine::set_up("cp1");
     // The example sets no kernel parameter, so its step lacks this function.
-    let template = include_str!("../../../templates/boot/steps/10-prepare.j2");
+    let template = include_str!("../../../templates/boot/sysctls.sh.j2");
     let start = template.find("sysctls() {").unwrap();
     let end = start + template[start..].find("\n}\n").unwrap() + 3;
     let function = template[start..end].replace("/etc/", &format!("{}/etc/", machine.root().display()));

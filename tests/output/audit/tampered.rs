@@ -347,6 +347,21 @@ pub fn everything() -> String {
     text
 }
 
+/// Nothing can be unpacked from an empty document, so it would seem to hold no secret.
+#[test]
+fn a_damaged_document_is_told() {
+    let tree = Rendered::of("ha-ubuntu");
+    let changed = |report: &Value| {
+        let findings = report["findings"].as_array().unwrap().iter();
+        let changed = findings.filter(|finding| finding["code"] == "FL1089");
+        let places: Vec<_> = changed.map(|finding| finding["document"].clone()).collect();
+        places
+    };
+    assert!(changed(&tree.report(false)).is_empty());
+    fs::write(tree.at("out/nodes/cp1/user-data.gz.b64"), "").unwrap();
+    assert_eq!(changed(&tree.report(false)), ["nodes/cp1/user-data.gz.b64"]);
+}
+
 /// A machine with the documents of another.
 #[test]
 fn documents_that_were_mixed_up_are_found() {

@@ -335,7 +335,12 @@ pub const CASES: &[Case] = &[
         "ha-flatcar",
         |tree| {
             let unit = "/etc/systemd/system/firelay.service";
-            tree.replace("w1", unit, "ExecStart=/opt/firelay/driver", "ExecStart=/usr/bin/true");
+            tree.replace(
+                "w1",
+                unit,
+                "ExecStart=/usr/bin/env bash /opt/firelay/driver",
+                "ExecStart=/usr/bin/true",
+            );
         },
     ),
     Case("FL1027", "chain that never tries again", "ha-ubuntu", |tree| {

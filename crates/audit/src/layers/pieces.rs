@@ -9,8 +9,8 @@ use super::{
     is_text,
 };
 
-/// A piece is at least so long: each costs a look-up. Tests cut wherever they may.
-const LEAST: usize = if cfg!(test) { 1 } else { 512 };
+/// A piece is at least so long: each costs a look-up. Of long pieces more differ between machines. Tests cut wherever they may.
+const LEAST: usize = if cfg!(test) { 1 } else { 64 };
 
 /// A piece of a text.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,13 @@ pub(crate) struct Piece<'t> {
 impl<'t> Piece<'t> {
     pub(crate) fn text(&self) -> &'t [u8] {
         &self.with_margin[..self.length]
+    }
+
+    pub(crate) fn without_margin(self) -> Self {
+        Self {
+            with_margin: &self.with_margin[..self.length],
+            ..self
+        }
     }
 }
 
