@@ -2,6 +2,8 @@
 
 use std::{fmt::Write as _, fs, io::Write as _};
 
+use serde_json::Value;
+
 use base64::{
     Engine,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
