@@ -1269,7 +1269,7 @@ fn a_rollback_brings_files_and_binaries_back() {
 #[test]
 fn a_rollback_brings_a_directory_back() {
     let cluster = Cluster::updated(&["--set", OLD], &[]);
-    for had in [true, false] {
+    for (had, format) in [(true, "tar-zst"), (true, "tar-bz2"), (false, "tar-zst")] {
         let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
         let (machine, root) = (&updated.machine, updated.root());
         let systemctl = machine.read("/usr/local/bin/systemctl");
@@ -1281,7 +1281,7 @@ fn a_rollback_brings_a_directory_back() {
         machine.program("systemctl", &systemctl);
         let list = format!("{STATE}/update/all.list");
         let line = format!(
-            "kata {} tar-zst http://example.com/kata {root}/opt/kata opt/kata\n",
+            "kata {} {format} http://example.com/kata {root}/opt/kata opt/kata\n",
             "b".repeat(64)
         );
         machine.write(&list, 0o600, &(machine.read(&list) + &line));
