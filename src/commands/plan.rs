@@ -1,5 +1,6 @@
 //! `plan`: what a render would change, machine by machine, and the order in which a cluster takes it.
 
+mod alike;
 mod compare;
 mod report;
 mod route;

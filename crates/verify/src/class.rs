@@ -58,28 +58,39 @@ fn class(machine: &Machine) -> Option<Vec<u8>> {
     };
     let is_whole = layer.format == Some(Format::CloudInit) && machine.faults.is_empty();
     let text = std::str::from_utf8(machine.innermost.as_ref().filter(|_| is_whole)?).ok()?;
-    let own = own_values(machine);
+    let address = variable(machine, "FL_ADDRESSES").unwrap_or_default();
+    let title = format!("{:?} {} {}\n", machine.roles, machine.pool, machine.platform);
+    Some(digest(&title, text, &own_values(&machine.name, &address)))
+}
+
+/// The digest of a cloud-config without this name and address, and without the bodies of PEM. Two machines with the same digest have
+/// documents that differ in nothing else.
+pub fn digest_of_class(cloud_config: &str, name: &str, address: &str) -> Vec<u8> {
+    digest("", cloud_config, &own_values(name, address))
+}
+
+fn digest(title: &str, text: &str, own: &[(String, &'static [u8])]) -> Vec<u8> {
     let mut digest = Context::new(&SHA256);
-    digest.update(format!("{:?} {} {}\n", machine.roles, machine.pool, machine.platform).as_bytes());
+    digest.update(title.as_bytes());
     let mut before = "";
     for line in text.split_inclusive('\n') {
-        for part in parts(before, line, &own) {
+        for part in parts(before, line, own) {
             digest.update(part);
         }
         before = line;
     }
-    Some(digest.finish().as_ref().to_vec())
+    digest.finish().as_ref().to_vec()
 }
 
 /// Name and address with their marks, as far as every reader of YAML takes them for text: a name has a letter first, and more
 /// than letters. An IPv6 address may be a number of YAML 1.1.
-fn own_values(machine: &Machine) -> Vec<(String, &'static [u8])> {
-    let name = Some(machine.name.clone()).filter(|name| is_text(name));
-    let address = variable(machine, "FL_ADDRESSES").filter(|address| address.parse::<Ipv4Addr>().is_ok());
-    let own = [(name, NAME), (address, ADDRESS)];
-    own.into_iter()
-        .filter_map(|(value, mark)| Some((value?, mark)))
-        .collect()
+fn own_values(name: &str, address: &str) -> Vec<(String, &'static [u8])> {
+    let own = [
+        (name, NAME, is_text(name)),
+        (address, ADDRESS, address.parse::<Ipv4Addr>().is_ok()),
+    ];
+    let known = own.into_iter().filter(|(.., is_known)| *is_known);
+    known.map(|(value, mark, _)| (value.to_owned(), mark)).collect()
 }
 
 fn is_text(name: &str) -> bool {

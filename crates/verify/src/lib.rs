@@ -26,6 +26,7 @@ use serde::de::DeserializeOwned;
 
 pub use against::{Other, compare};
 pub use check::{CHECKS, Cause, Check, Chosen, check};
+pub use class::digest_of_class;
 pub use cluster::{Cluster, variable};
 pub use finding::{Finding, Level};
 pub use machine::{Bytes, Config, Entry, Format, Layer, Machine, Mount, Root, What};

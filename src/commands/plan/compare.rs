@@ -16,6 +16,7 @@ use super::super::{
     assembly::Assembly, documents::Documents, failure::Failure, progress, project::Project, rendered::Rendered,
     state::Update, why,
 };
+use super::alike::Alike;
 use crate::{
     changes::{self, Action, FieldChange, FileChange, MachineChange, registration},
     encoding::sha256_hex,
@@ -46,9 +47,51 @@ pub(super) fn changes(
 ) -> Result<Vec<MachineChange>, Failure> {
     let assembly = update.assembly()?;
     let secrets = LazyLock::new(|| Secrets::of(project, assembly.bundle()));
-    let nodes: Vec<_> = project.plan.nodes.iter().collect();
-    let mut changes = in_parts(&nodes, |part| {
-        let documents = Documents::of_all(&assembly, part)?;
+    let compared = |nodes: &[&NodePlan]| compared(project, (update, &assembly), last, (nodes, &secrets));
+    let alike = last.map(|last| Alike::new(project, update, last));
+    let mut changes = by_groups(project, alike.as_ref(), compared)?;
+    changes.extend(update.removed());
+    update.configure(&mut changes);
+    explain(project, &mut changes)?;
+    Ok(changes)
+}
+
+/// The changes of all machines, in their order. Of a group of workers the first one is compared, and those that differ from it.
+fn by_groups(
+    project: &Project,
+    alike: Option<&Alike<'_>>,
+    compared: impl Fn(&[&NodePlan]) -> Result<Vec<MachineChange>, Failure>,
+) -> Result<Vec<MachineChange>, Failure> {
+    let nodes = &project.plan.nodes;
+    let Some(alike) = alike else {
+        return compared(&nodes.iter().collect::<Vec<_>>());
+    };
+    let groups = alike.groups();
+    let others = groups.iter().flat_map(|group| &group.others);
+    let others: BTreeSet<_> = others.map(|node| node.name.as_str()).collect();
+    let is_first = |node: &&NodePlan| !others.contains(node.name.as_str());
+    let first: Vec<_> = nodes.iter().filter(is_first).collect();
+    let by_name = |change: MachineChange| (change.name.clone(), change);
+    let mut changes: BTreeMap<_, _> = compared(&first)?.into_iter().map(by_name).collect();
+    let mut rest = Vec::new();
+    for group in &groups {
+        let (known, different) = alike.followers(group, &changes[&group.first.name]);
+        changes.extend(known.into_iter().map(by_name));
+        rest.extend(different);
+    }
+    changes.extend(compared(&rest)?.into_iter().map(by_name));
+    Ok(nodes.iter().filter_map(|node| changes.remove(&node.name)).collect())
+}
+
+/// The changes of some machines, in their order, between their files in the last tree and those that the spec makes.
+fn compared(
+    project: &Project,
+    (update, assembly): (&Update<'_>, &Assembly<'_>),
+    last: Option<&TreeReader>,
+    (nodes, secrets): (&[&NodePlan], &(impl Deref<Target = Secrets> + Sync)),
+) -> Result<Vec<MachineChange>, Failure> {
+    in_parts(nodes, |part| {
+        let documents = Documents::of_all(assembly, part)?;
         let new = NewDocuments::of(project, &documents);
         let digest = |(node, files): (&&NodePlan, &Described<'_>)| {
             let files: Vec<_> = files.iter().map(|(file, _)| file).collect();
@@ -63,12 +106,8 @@ pub(super) fn changes(
             };
             Ok((last.map(read).transpose()?.unwrap_or_default(), new.unpacked(nodes)?))
         };
-        changes_of_part(update, (part, &digests), unpack, &secrets)
-    })?;
-    changes.extend(update.removed());
-    update.configure(&mut changes);
-    explain(project, &mut changes)?;
-    Ok(changes)
+        changes_of_part(update, (part, &digests), unpack, secrets)
+    })
 }
 
 /// Runs a function for one part of the nodes after the other.

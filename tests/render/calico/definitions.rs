@@ -102,7 +102,9 @@ fn each_release_has_its_kinds_their_defaults_and_their_status() {
     ];
     for plugin in ["calico", "canal"] {
         for (version, own) in [("3.31.7", &old[..]), ("3.32.1", &new)] {
-            let found = definitions(&ipv4(&format!("{{ {plugin}: {{ version: {version}, crds: minimal }} }}")));
+            let found = definitions(&ipv4(&format!(
+                "{{ {plugin}: {{ version: {version}, crds: minimal }} }}"
+            )));
             let wanted = COMMON.iter().chain(own).map(ToString::to_string).collect();
             assert_eq!(found, wanted, "{plugin} {version}");
         }
