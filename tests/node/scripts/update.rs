@@ -365,6 +365,9 @@ impl<'c> Updated<'c> {
         machine.write("/active-units", 0o644, SYSTEM_UNITS);
         let systemctl = SYSTEMCTL.replace("ROOTSTATE", &format!("{root}{STATE}"));
         machine.stand_in("systemctl", &systemctl.replace("ROOT", &root));
+        for program in ["dpkg", "apt-get", "nft"] {
+            machine.stand_in(program, "");
+        }
         // It tells of a container by its name.
         machine.stand_in("crictl", "[[ $* != *' ps '* ]] || echo \"${*: -1}\"");
         // The power goes at the sync that a test names. No process must see another stop or end, so parents stop before their
@@ -507,7 +510,8 @@ impl<'c> Updated<'c> {
             "/usr/local/bin/firelay-rollback",
             "/usr/local/bin/.firelay-rollback.firelay",
         ];
-        let stand_ins = ["curl", "systemctl", "crictl", "sync", "uname"].map(|name| format!("/usr/local/bin/{name}"));
+        let stand_ins = ["curl", "systemctl", "crictl", "sync", "uname", "dpkg", "apt-get", "nft"];
+        let stand_ins = stand_ins.map(|name| format!("/usr/local/bin/{name}"));
         for folder in ["/etc", "/opt", "/usr", "/var"] {
             for path in below(&self.machine.at(folder)) {
                 let name = path.to_str().unwrap()[self.root().len()..].to_owned();
@@ -1188,30 +1192,19 @@ fn what_comes_in_place_goes_in_place() {
                 let title = format!("{node}: {before:?} to {after:?}");
                 let updated = Updated::born(&cluster, node, &cluster.old[*node]).ready_for_update();
                 let machine = &updated.machine;
-                for program in ["dpkg", "apt-get", "nft"] {
-                    machine.stand_in(program, "");
-                }
-                let own = |disk: Disk| -> Disk {
-                    let is_stand_in = |name: &str| {
-                        ["dpkg", "apt-get", "nft"]
-                            .iter()
-                            .any(|own| name.ends_with(&format!("/bin/{own}")))
-                    };
-                    disk.into_iter().filter(|(name, _)| !is_stand_in(name)).collect()
-                };
-                let disk = own(updated.disk());
+                let disk = updated.disk();
                 let ran = updated.run(&updated.script());
                 let journal = fs::read_to_string(machine.at("/journal")).unwrap_or_default();
                 assert!(ran.status.success(), "{title}: {}\n{journal}", said(&ran));
                 let born = Updated::born(&cluster, node, &cluster.new[*node]).disk();
-                same(&own(updated.disk()), &own(born), &title);
+                same(&updated.disk(), &born, &title);
                 let calls = machine.calls();
                 let deletes = calls
                     .iter()
                     .any(|call| call.starts_with("nft add table inet firelay; delete"));
                 assert_eq!(deletes, set == FIREWALL && after == base, "{title}: {calls:?}");
                 updated.roll_back();
-                same(&own(updated.disk()), &disk, &title);
+                same(&updated.disk(), &disk, &title);
                 let calls = machine.calls();
                 let count = calls
                     .iter()
@@ -1220,6 +1213,15 @@ fn what_comes_in_place_goes_in_place() {
                 assert_eq!(count, usize::from(set == FIREWALL), "{title}: {calls:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_power_cut_while_the_renewal_of_etcd_comes_or_goes_is_made_good_by_the_next_boot() {
+    let on = ["--set", "addons.certificateRenewal={ etcd: true }"];
+    for (before, after, first) in [(&[][..], &on[..], 0), (&on, &[], 3)] {
+        let cluster = Cluster::of("external-etcd", before, after);
+        bears_power_cuts(&cluster, "etcd1", (first..).step_by(5));
     }
 }
 
@@ -1276,9 +1278,6 @@ fn a_certificate_that_ends_soon_does_not_replace_one_that_lasts() {
     for (years, kept) in [(0, false), (1, true)] {
         let updated = Updated::born(&cluster, "etcd1", &cluster.old["etcd1"]).ready_for_update();
         let machine = &updated.machine;
-        for program in ["dpkg", "apt-get"] {
-            machine.stand_in(program, "");
-        }
         let crt = &cluster.new["etcd1"]["/etc/firelay/etcd/server.crt"].1;
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("server.crt");
@@ -2038,6 +2037,25 @@ fn shellcheck_has_nothing_against_the_scripts() {
     let cluster = Cluster::updated(&["--set", OLD], &configured);
     for node in ["cp1", "cp2", "worker-1"] {
         shellcheck(&cluster.script(node), node);
+    }
+    let own = ["--set", "platform=openstack"];
+    let goes = [
+        &own[..],
+        &[
+            "--set",
+            "ntp={ servers: [time.example.com] }",
+            "--set",
+            "security.metadataFirewall=true",
+        ],
+    ]
+    .concat();
+    let comes = ["--set", "addons.certificateRenewal={ etcd: true }"];
+    for (name, before, after, node) in [
+        ("ha-ubuntu", &goes[..], &own[..], "worker-1"),
+        ("ha-ubuntu", &own, &goes, "worker-1"),
+        ("external-etcd", &[], &comes, "etcd1"),
+    ] {
+        shellcheck(&Cluster::of(name, before, after).script(node), node);
     }
     for (name, nodes) in [
         ("local-endpoint", &["cp1"][..]),
