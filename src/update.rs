@@ -19,8 +19,10 @@ use serde_json::json;
 
 use crate::{
     changes::{
-        Configuration, Handler, MachineChange, authorities, handler, is_called_where_active, is_removed_last,
+        Configuration, Handler, MachineChange, authorities, handler, handler_of_loss, is_called_where_active,
+        is_removed_last,
         registration::{self, Binary, ETCD_ENVIRONMENT, Flags, changed_binaries},
+        renewal,
     },
     encoding::{base64, gzip, sha256_hex},
     node::{
@@ -64,6 +66,8 @@ const PODS: [&str; 5] = [
 const ETCD: &str = "etcd.service";
 /// Time services, of which a machine has one (templates/boot/time-servers.j2).
 const TIME_SERVICES: [&str; 3] = ["chrony.service", "chronyd.service", "systemd-timesyncd.service"];
+/// What brings the time service's own file back.
+const OWN_TIME: &str = "time-servers";
 /// Units of the machine.
 const UNITS: &str = "/etc/systemd/system";
 
@@ -113,6 +117,7 @@ pub fn script(change: &Change<'_>) -> Result<Text, node::Error> {
         "to": change.generations.1,
         "id": id,
         "secret": secret,
+        "restores_time": undone(change).iter().any(|what| what == OWN_TIME),
         "payload": archive(&payload),
     });
     envelope(node, "the script of an update", "script.sh.j2", &values)
@@ -205,6 +210,7 @@ fn lists(change: &Change<'_>) -> BTreeMap<&'static str, String> {
         ("laid", digests(change)),
         ("remove", removed(change, false)),
         ("remove-last", removed(change, true)),
+        ("shortened", shortened(change)),
         ("steps.list", boot_steps(change)),
         ("units", units(change)),
         ("pods", pods(change).iter().map(|pod| format!("{pod}\n")).collect()),
@@ -247,6 +253,43 @@ fn removed(change: &Change<'_>, last: bool) -> String {
     gone.map(|path| format!("{path}\n")).collect()
 }
 
+/// Certificates that end earlier than before, each with the moment from which the one in use stays: `SECONDS PATH`.
+fn shortened(change: &Change<'_>) -> String {
+    let paths = change.change.files.iter().map(|file| file.path.as_str());
+    let lines = paths.filter_map(|path| {
+        let last = renewal::last_moment(path, change.old, change.new)?;
+        Some(format!("{last} {path}\n"))
+    });
+    lines.collect()
+}
+
+/// Templates that end what files had begun that go.
+fn undone(change: &Change<'_>) -> Vec<String> {
+    let handlers = change.change.handlers().into_iter();
+    let what = |handler: &Handler| match handler {
+        Handler::Undo(what) => Some(what.clone()),
+        _ => None,
+    };
+    handlers.filter_map(what).collect()
+}
+
+/// Those that end what files begin that come: the way back takes these files away.
+fn undone_by_rollback(change: &Change<'_>) -> Vec<String> {
+    let come = change.change.files.iter().filter(|file| file.kind == "added");
+    let undone: BTreeSet<_> = come
+        .filter_map(|file| match handler_of_loss(&file.path)? {
+            Handler::Undo(what) => Some(what),
+            _ => None,
+        })
+        .collect();
+    undone.into_iter().collect()
+}
+
+/// Whether the time service gets another file, or its own.
+fn changes_time(change: &Change<'_>) -> bool {
+    change.change.handlers().contains(&Handler::TimeServers) || undone(change).iter().any(|what| what == OWN_TIME)
+}
+
 /// Names of the steps of the first boot in the new document.
 fn boot_steps(change: &Change<'_>) -> String {
     let directory = format!("{}/steps", change.node.os.paths.lib);
@@ -280,16 +323,17 @@ fn unit_calls<'a>(change: &'a Change<'_>, machine: &'a Machine) -> impl Iterator
 
 /// Units that the way back enables, reloads and restarts: `VERB UNIT`.
 fn units(change: &Change<'_>) -> String {
+    let gone = started_units(change.old, change.new);
     let line = |call: UnitCall| match call.where_active {
         true => format!("try-{} {}\n", call.verb, call.unit),
         false => format!("{} {}\n", call.verb, call.unit),
     };
     let mut lines: BTreeSet<_> = unit_calls(change, change.old).map(line).collect();
-    if change.change.handlers().contains(&Handler::TimeServers) {
+    if changes_time(change) {
         lines.extend(TIME_SERVICES.map(|unit| format!("try-restart {unit}\n")));
     }
-    let gone = started_units(change.old, change.new).into_iter();
-    lines.extend(gone.map(|unit| format!("enable {unit}\n")));
+    let back = |unit: &String| ["enable", "restart"].map(|verb| format!("{verb} {unit}\n"));
+    lines.extend(gone.iter().flat_map(back));
     if change
         .change
         .handlers()
@@ -392,6 +436,9 @@ fn steps(change: &Change<'_>, files: &[(&str, &Entry)], lists: &BTreeMap<&'stati
             .filter(|call| !is_late(&call.unit))
             .collect(),
         time_servers: handlers.contains(&Handler::TimeServers),
+        changes_time: changes_time(change),
+        undo: undone(change),
+        undo_back: undone_by_rollback(change),
         restart_etcd: restarts_etcd || has("etcd"),
         certificates: has("certificates"),
         etcd_certificates: changes_below(change, ETCD_CERTIFICATES),

@@ -6,7 +6,7 @@ use firelay_verify::{Entry, Machine, What};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Handler, authorities, handler, registration};
+use super::{Handler, authorities, handler, handler_of_loss, handlers::renewal_keys, registration, renewal};
 
 /// Fields of one file that are listed.
 const FIELDS: usize = 6;
@@ -114,35 +114,49 @@ pub fn compare(old: &Machine, new: &Machine, is_secret: &impl Fn(&str, &FieldCha
                 handlers: BTreeSet::from([Handler::Certificates]),
                 ..change(path, "added")
             }),
-            (None, Some(_)) => Some(change(path, "added")),
-            _ => Some(change(path, "removed")),
+            (None, Some(_)) => Some(come_or_gone((old, new), path, "added")),
+            _ => Some(come_or_gone((old, new), path, "removed")),
         });
     entries.chain(settings(old, new)).collect()
 }
 
+fn come_or_gone((old, new): (&Machine, &Machine), path: &str, kind: &'static str) -> FileChange {
+    let change = change(path, kind);
+    let own = registration::of_packages(path, old.text(path), new.text(path));
+    FileChange {
+        handlers: own.unwrap_or_else(|| change.handlers.clone()),
+        ..change
+    }
+}
+
 fn change(path: &str, kind: &'static str) -> FileChange {
+    let own = (kind == "removed").then(|| handler_of_loss(path)).flatten();
+    FileChange {
+        path: path.to_owned(),
+        kind,
+        handlers: BTreeSet::from([own.unwrap_or_else(|| by_kind(path, kind))]),
+        fields: Vec::new(),
+        line: None,
+        spec: Vec::new(),
+    }
+}
+
+fn by_kind(path: &str, kind: &'static str) -> Handler {
     // The founder's document loses its manifests with the founding; what was applied stays.
-    let handler = match (handler(path), kind) {
+    match (handler(path), kind) {
         (Handler::Apply, "removed") => Handler::Boot,
         // The argument that names it goes with kubeadm's configuration.
         (Handler::Pod(_), "removed") => Handler::Configure,
-        // Nothing is run again without its file, and nobody has the time service's own file.
+        // A unit that goes is stopped when its file is removed.
+        (Handler::Restart(unit), "removed") if path.ends_with(&format!("/{unit}")) => Handler::None,
+        (Handler::Certificates, _) if renewal_keys().iter().any(|key| key == path) => Handler::Certificates,
+        // Nothing is run again without its file.
         // A machine that gets or loses a kind of key changes its part in the cluster.
-        (Handler::Step(_) | Handler::TimeServers, "removed") | (Handler::Certificates, "added" | "removed") => {
-            Handler::Replace
-        }
+        (Handler::Step(_), "removed") | (Handler::Certificates, "added" | "removed") => Handler::Replace,
         (Handler::None, _) if [registration::ARTIFACTS, registration::JOIN].contains(&path) && kind != "changed" => {
             Handler::Replace
         }
         (handler, _) => handler,
-    };
-    FileChange {
-        path: path.to_owned(),
-        kind,
-        handlers: BTreeSet::from([handler]),
-        fields: Vec::new(),
-        line: None,
-        spec: Vec::new(),
     }
 }
 
@@ -170,6 +184,7 @@ fn changed(
                 handlers = registration::handlers(path, before, after, registration::runs_etcd(machines.1));
             }
             handlers = authorities::handler(path, machines.0, machines.1)
+                .or_else(|| renewal::handler(path, machines.0, machines.1))
                 .map(|handler| BTreeSet::from([handler]))
                 .or(handlers);
             let hides = |change: &FieldChange| {

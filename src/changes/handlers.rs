@@ -18,6 +18,8 @@ pub enum Handler {
     TimeServers,
     /// Runs a step of the first boot again.
     Step(String),
+    /// Ends what a file had begun that goes.
+    Undo(String),
     /// Applies kubeadm's configuration of the cluster.
     Configure,
     /// Goes through kubeadm.
@@ -50,6 +52,7 @@ impl Handler {
             Self::Restart(unit) | Self::RestartLate(unit) => Some(format!("restart {unit}")),
             Self::TimeServers => Some("set the time servers".to_owned()),
             Self::Step(step) => Some(format!("run {step} again")),
+            Self::Undo(what) => Some(format!("undo {what}")),
             Self::Configure => Some("apply kubeadm's configuration".to_owned()),
             Self::Kubeadm => Some("kubeadm upgrade".to_owned()),
             Self::Certificates => Some("change keys and certificates".to_owned()),
@@ -68,9 +71,19 @@ impl Handler {
 struct Table {
     removed_last: Vec<String>,
     where_active: Vec<String>,
+    lost: Vec<Row>,
+    etcd_renewal: EtcdRenewal,
+    packages: Vec<String>,
     recreated: Vec<String>,
     handlers: Vec<Row>,
     artifacts: BTreeMap<String, Vec<Handler>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EtcdRenewal {
+    keys: Vec<String>,
+    certificates: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -88,6 +101,29 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 /// The handler of a file on a machine.
 pub fn handler(path: &str) -> Handler {
     find(path).map_or(Handler::Replace, |(handler, _)| handler.clone())
+}
+
+/// The handler of a file that a document loses, where it is another than that of a change.
+pub fn handler_of_loss(path: &str) -> Option<Handler> {
+    let rows = TABLE.lost.iter();
+    let mut fitting = rows.filter(|row| row.paths.iter().any(|pattern| fits(pattern, path)));
+    fitting.next().map(|row| row.handler.clone())
+}
+
+/// The keys with which machines renew certificates of external etcd.
+pub fn renewal_keys() -> &'static [String] {
+    &TABLE.etcd_renewal.keys
+}
+
+/// Whether machines with such a key renew this certificate.
+pub fn is_renewed_for_etcd(path: &str) -> bool {
+    let mut patterns = TABLE.etcd_renewal.certificates.iter();
+    patterns.any(|pattern| fits(pattern, path))
+}
+
+/// Whether a package comes and goes in place.
+pub fn is_package_in_place(name: &str) -> bool {
+    TABLE.packages.iter().any(|own| own == name)
 }
 
 /// The handlers of a binary that another one replaces. Others that are fetched, such as manifests, are for the first boot.
@@ -168,6 +204,13 @@ mod tests {
             TABLE.handlers.iter().any(|row| own.contains(&row.handler))
         };
         assert!(TABLE.where_active.iter().all(restarted), "{:?}", TABLE.where_active);
+    }
+
+    #[test]
+    fn only_files_with_a_handler_are_undone() {
+        let lost = TABLE.lost.iter().flat_map(|row| &row.paths);
+        let alone: Vec<_> = lost.filter(|own| !patterns().any(|pattern| pattern == *own)).collect();
+        assert!(alone.is_empty(), "{alone:?}");
     }
 
     #[test]

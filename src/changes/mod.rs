@@ -9,6 +9,7 @@ mod configuration;
 mod files;
 mod handlers;
 pub mod registration;
+pub mod renewal;
 mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +18,9 @@ use serde::Serialize;
 
 pub use configuration::Configuration;
 pub use files::{FieldChange, FileChange, compare, has_credentials};
-pub use handlers::{Handler, handler, is_called_where_active, is_recreated, is_removed_last, pattern, patterns};
+pub use handlers::{
+    Handler, handler, handler_of_loss, is_called_where_active, is_recreated, is_removed_last, pattern, patterns,
+};
 pub use steps::{Member, Step, steps};
 
 use crate::tree::Role;

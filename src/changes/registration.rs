@@ -10,7 +10,7 @@ use x509_parser::pem::parse_x509_pem;
 
 use super::{
     Handler,
-    handlers::{artifact_handlers, handler},
+    handlers::{artifact_handlers, handler, is_package_in_place},
 };
 
 /// kubeadm's configuration of a machine that joins.
@@ -51,6 +51,9 @@ const APPLIED: [&str; 3] = ["FL_ADMIN_LABELS=", "FL_LEAD=", "FL_SWAP="];
 /// A step of the first boot, and its functions that apply files which have handlers of their own.
 const PREPARE: &str = "/steps/10-prepare";
 const OF_FILES: [&str; 2] = ["name_servers", "time_servers"];
+/// The step of the first boot that installs packages, the head of its function, and the word before their names.
+const PACKAGES: &str = "18-packages";
+const INSTALL: (&str, &str) = ("packages() {", " install ");
 
 /// Whether a machine runs etcd as a unit. A control plane may have etcd's release for its tools alone.
 pub fn runs_etcd(machine: &Machine) -> bool {
@@ -77,8 +80,34 @@ pub(super) fn handlers(path: &str, old: &str, new: &str, runs_etcd: bool) -> Opt
         ETCD_ENVIRONMENT => of_members(old, new),
         _ if path.ends_with(PREPARE) => (prepared(old) == prepared(new)).then(|| BTreeSet::from([Handler::Boot])),
         _ if is_certificate(path) => Some(of_certificate(old, new)),
-        _ => None,
+        _ => of_packages(path, Some(old), Some(new)),
     }
+}
+
+/// Handlers of the step that installs packages; `None` for all other files. Other packages than the table's may have services.
+pub(super) fn of_packages(path: &str, old: Option<&str>, new: Option<&str>) -> Option<BTreeSet<Handler>> {
+    path.ends_with(&format!("/steps/{PACKAGES}")).then_some(())?;
+    let (had, has) = (old.map(packages), new.map(packages));
+    let both = had.as_ref().zip(has.as_ref());
+    let same = both.is_none_or(|(old, new)| old.0 == new.0);
+    let names = |side: Option<(String, BTreeSet<String>)>| side.map(|side| side.1).unwrap_or_default();
+    let (had, has) = (names(had), names(has));
+    let moves = same && had.symmetric_difference(&has).all(|name| is_package_in_place(name));
+    Some(BTreeSet::from([match (moves, has.is_subset(&had)) {
+        (false, _) => Handler::Replace,
+        (true, true) => Handler::Boot,
+        (true, false) => Handler::Step(PACKAGES.to_owned()),
+    }]))
+}
+
+/// The text of the step without names of packages, and these names.
+fn packages(text: &str) -> (String, BTreeSet<String>) {
+    let mut lines = text.lines().skip_while(|line| *line != INSTALL.0);
+    let line = lines.nth(1).unwrap_or_default();
+    let (_, names) = line.rsplit_once(INSTALL.1).unwrap_or_default();
+    let rest = text.replacen(line, "", 1);
+    let command = line.strip_suffix(names).unwrap_or(line);
+    (rest + command, names.split(' ').map(str::to_owned).collect())
 }
 
 /// The lines of the step without these functions and their calls.
@@ -345,6 +374,27 @@ mod tests {
         assert_eq!(with(&servers), Some(BTreeSet::from([Handler::Boot])));
         assert_eq!(with(&step(both, "name_servers\n", "swap")), None);
         assert_eq!(with(&step("swap() {\n  c\n}\n", "", "clock")), None);
+    }
+
+    #[test]
+    fn a_package_without_a_service_comes_in_place_and_may_stay() {
+        let step = |proxy: &str, names: &str| {
+            format!("{proxy}packages() {{\n  apt-get install -f && apt-get install {names}\n}}\n\nwait packages\n")
+        };
+        let with = |old: Option<String>, new: Option<String>| {
+            let all = of_packages("/opt/firelay/steps/18-packages", old.as_deref(), new.as_deref()).unwrap();
+            all.into_iter().next().unwrap()
+        };
+        let (one, both) = (Some(step("", "jq")), Some(step("", "jq openssl")));
+        let again = Handler::Step(PACKAGES.to_owned());
+        assert_eq!(with(one.clone(), both.clone()), again);
+        assert_eq!(with(both.clone(), one.clone()), Handler::Boot);
+        assert_eq!(with(None, Some(step("", "openssl"))), again);
+        assert_eq!(with(Some(step("", "openssl")), None), Handler::Boot);
+        assert_eq!(with(None, one.clone()), Handler::Replace);
+        assert_eq!(with(one.clone(), None), Handler::Replace);
+        assert_eq!(with(one, Some(step(". proxy.env\n", "jq openssl"))), Handler::Replace);
+        assert_eq!(of_packages("/opt/firelay/steps/10-prepare", None, None), None);
     }
 
     #[test]

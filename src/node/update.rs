@@ -46,6 +46,12 @@ pub struct UpdateSteps {
     pub units: Vec<UnitCall>,
     /// The time service gets its servers.
     pub time_servers: bool,
+    /// It gets them, or its own file back.
+    pub changes_time: bool,
+    /// Templates that end what files had begun that go.
+    pub undo: Vec<String>,
+    /// Those of the way back.
+    pub undo_back: Vec<String>,
     /// Steps of the first boot to run again.
     pub boot_steps: Vec<String>,
     /// A member of external etcd changes.
@@ -97,8 +103,11 @@ pub struct UpdateSteps {
 impl UpdateSteps {
     /// The steps that there is something to do in, in the order of running.
     fn steps(&self) -> Vec<&'static str> {
-        let units =
-            !self.enable.is_empty() || !self.units.is_empty() || self.time_servers || !self.boot_steps.is_empty();
+        let units = self.changes_time
+            || [&self.enable, &self.boot_steps, &self.undo]
+                .iter()
+                .any(|list| !list.is_empty())
+            || !self.units.is_empty();
         // kubeadm may write another configuration of the kubelet.
         let late = self.kubeadm
             || self.late

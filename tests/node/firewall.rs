@@ -5,6 +5,7 @@ use crate::support;
 
 use std::{fs, path::Path, process::Command};
 
+use firelay::template;
 use support::{Example, example, firelay, read_tree, said, succeed};
 
 /// The pod reaches the node and, through it, the service; the service reaches the pod. The node forwards, as every node
@@ -38,6 +39,10 @@ ip netns exec ${id}node nft -f "$2"
 SECONDS=0
 all
 echo "--- $((SECONDS < 20))"
+ip netns exec ${id}node bash -e "$3"
+ip netns exec ${id}node bash -e "$3"
+[ -z "$(ip netns exec ${id}node nft list tables)" ]
+all
 "#;
 
 fn render(example: &Example, set: &[&str], more: &[&str], out: &Path) {
@@ -90,10 +95,12 @@ fn pods_reach_the_metadata_service_for_dns_and_time_alone() {
     succeed(Command::new("nft").arg("-c").arg("-f").arg(&path), "nftables");
     let empty = directory.path().join("served");
     fs::create_dir(&empty).unwrap();
+    let undo = directory.path().join("undo");
+    let text = template::render("update/undo/metadata-firewall.j2", &serde_json::json!({})).unwrap();
+    fs::write(&undo, text).unwrap();
     let output = Command::new("bash")
         .args(["-c", NETWORK, "bash"])
-        .arg(&empty)
-        .arg(&path)
+        .args([&empty, &path, &undo])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", said(&output));
@@ -104,14 +111,20 @@ fn pods_reach_the_metadata_service_for_dns_and_time_alone() {
         (14, 14),
         "{text}"
     );
-    let (after, quickly) = after.split_once("--- ").unwrap();
+    let (after, undone) = after.split_once("--- ").unwrap();
+    let (quickly, undone) = undone.split_once('\n').unwrap();
+    assert_eq!(
+        undone.matches(" yes\n").count(),
+        14,
+        "an update takes the rules away: {text}"
+    );
     for line in after.lines() {
         // Load balancers probe pods from the service's own address; the answers pass.
         let open = ["node ", "service "].iter().any(|who| line.starts_with(who)) || line.contains(":53 ");
         assert!(line.ends_with(if open { " yes" } else { " no" }), "{text}");
     }
     assert_eq!(after.lines().count(), 14);
-    assert_eq!(quickly, "1\n", "a pod is told at once, and does not wait: {text}");
+    assert_eq!(quickly, "1", "a pod is told at once, and does not wait: {text}");
 }
 
 #[test]

@@ -255,12 +255,26 @@ fn a_reset_waits_until_kube_vip_has_given_its_address_back() {
     assert_eq!(leads(&machine, VIP), [""; 0]);
 }
 
+/// The EndpointSlice of the API servers, as one of them writes it (pkg/controlplane/reconcilers).
+fn slice(addresses: &str) -> String {
+    format!(
+        "{{\n  \"kind\": \"EndpointSlice\",\n  \"apiVersion\": \"discovery.k8s.io/v1\",\n  \"metadata\": {{\n    \"name\": \"kubernetes\"\n  }},\n  \
+         \"addressType\": \"IPv4\",\n  \"endpoints\": [\n    {{\n      \"addresses\": [\n        {addresses}\n      ],\n      \
+         \"conditions\": {{\n        \"ready\": true\n      }}\n    }}\n  ],\n  \"ports\": [\n    {{\n      \"name\": \"https\",\n      \
+         \"protocol\": \"TCP\",\n      \"port\": 6443\n    }}\n  ]\n}}\n"
+    )
+}
+
 /// Makes the API server name these addresses of its servers, and runs the service at this time.
 fn refresh(machine: &Machine, addresses: &str, now: u64) {
-    let slice = format!(
-        "{{\n  \"endpoints\": [\n    {{\n      \"addresses\": [\n        {addresses}\n      ]\n    }}\n  ]\n}}"
-    );
-    machine.program("curl", &format!("#!/bin/bash\ncat <<'E'\n{slice}\nE\n"));
+    answer(machine, &slice(addresses), 0, now);
+}
+
+/// Makes the API server answer this, and runs the service at this time. `status` is curl's.
+fn answer(machine: &Machine, text: &str, status: u8, now: u64) {
+    machine.write("/answer", 0o644, text);
+    let root = machine.root().to_str().unwrap();
+    machine.program("curl", &format!("#!/bin/bash\ncat {root}/answer\nexit {status}\n"));
     machine.program(
         "date",
         &format!("#!/bin/bash\n[[ $* != +%s ]] && exec /bin/date \"$@\"\necho {now}\n"),
@@ -299,6 +313,65 @@ fn a_proxy_learns_new_servers_keeps_those_of_the_spec_and_forgets_old_ones_after
     let script = machine.at(&format!("{}/servers", machine.lib()));
     succeeded(&super::support::output(Command::new(script).env_clear(), "bash"));
     assert_eq!(machine.read(path), seed);
+}
+
+/// One control plane becomes three and one again. What is no whole answer changes nothing, for however long.
+#[test]
+fn a_list_grows_and_shrinks_with_whole_answers_alone() {
+    let machine = Machine::of("local-endpoint", "w1");
+    machine.stand_in("crictl", "");
+    let path = "/etc/firelay/endpoint/haproxy.cfg";
+    let [first, second, third] = ["10.6.0.11", "10.6.0.12", "10.6.0.13"];
+    // A document of the time when there was one.
+    let config = machine.read(path);
+    let seed: Vec<_> = config
+        .lines()
+        .filter(|line| ![second, third].iter().any(|own| line.contains(own)))
+        .collect();
+    machine.write(path, 0o644, &(seed.join("\n") + "\n"));
+    let named = |addresses: &[&str]| {
+        addresses
+            .iter()
+            .map(|own| format!("\"{own}\""))
+            .collect::<Vec<_>>()
+            .join(",\n        ")
+    };
+    let server = |address: &str| format!("{address}:6443");
+    let (one, three) = (vec![server(first)], [first, second, third].map(server).to_vec());
+    let (mut now, day) = (1_000_000, 86_400);
+    refresh(&machine, &named(&[first]), now);
+    assert_eq!(servers(&machine), one);
+    refresh(&machine, &named(&[first, second, third]), now + 600);
+    assert_eq!(servers(&machine), three);
+    // Two days after the last whole answer.
+    now += 2 * day;
+    let (whole, calls) = (slice(&named(&[first, second, third])), machine.calls().len());
+    let state = |machine: &Machine| (machine.read(path), machine.read("/var/lib/firelay/servers"));
+    let before = state(&machine);
+    let last = whole.find("\"ports\":").unwrap();
+    let cut = (0..last).step_by(23).map(|at| (whole[..at].to_owned(), 0));
+    let status = "{\n  \"kind\": \"Status\",\n  \"status\": \"Failure\",\n  \"code\": 503\n}\n";
+    let others = ["", "{}\n", "null\n", "<html>\n", status, &slice("")].map(|text| (text.to_owned(), 0));
+    // curl says so when a connection ends early (18) and of another status than 200 (22).
+    let failed = [
+        (whole.clone(), 18),
+        (whole[..last - 40].to_owned(), 18),
+        (whole.clone(), 22),
+    ];
+    for (text, code) in cut.chain(others).chain(failed) {
+        answer(&machine, &text, code, now);
+        assert_eq!(state(&machine), before, "{code}: {text}");
+        now += 600;
+    }
+    assert_eq!(machine.calls().len(), calls, "nothing is restarted");
+    // The first has gone, and no spec says so here: those of the API are there.
+    refresh(&machine, &named(&[second, third]), now);
+    assert_eq!(servers(&machine), three);
+    refresh(&machine, &named(&[first]), now + 600);
+    assert_eq!(servers(&machine), three);
+    refresh(&machine, &named(&[first]), now + day + 1200);
+    assert_eq!(servers(&machine), one);
+    assert_eq!(machine.read(path), seed.join("\n") + "\n");
 }
 
 #[test]

@@ -312,6 +312,11 @@ fn the_time_service_of_the_image_gets_the_servers_of_the_spec() {
         if chrony {
             fs::create_dir_all(machine.at("/etc/chrony")).unwrap();
         }
+        if config != "none" {
+            machine.write(config, 0o644, "pool of the image\n");
+        }
+        // The step runs anew at each boot until the machine is ready.
+        succeeded(&machine.run_with("10-prepare", "time_servers"));
         succeeded(&machine.run_with("10-prepare", "time_servers"));
         let calls = machine.read("/systemctl");
         assert!(calls.ends_with(&format!("enable {unit}\nrestart {unit}\n")), "{calls}");
@@ -320,6 +325,7 @@ fn the_time_service_of_the_image_gets_the_servers_of_the_spec() {
         }
         if config != "none" {
             assert_eq!(machine.read(config), machine.read("/etc/firelay/chrony.conf"));
+            assert_eq!(machine.read(&format!("{config}.image")), "pool of the image\n");
         }
     }
     let machine = Machine::set_up("cp1");

@@ -365,6 +365,9 @@ impl<'c> Updated<'c> {
         machine.write("/active-units", 0o644, SYSTEM_UNITS);
         let systemctl = SYSTEMCTL.replace("ROOTSTATE", &format!("{root}{STATE}"));
         machine.stand_in("systemctl", &systemctl.replace("ROOT", &root));
+        for program in ["dpkg", "apt-get", "nft"] {
+            machine.stand_in(program, "");
+        }
         // It tells of a container by its name.
         machine.stand_in("crictl", "[[ $* != *' ps '* ]] || echo \"${*: -1}\"");
         // The power goes at the sync that a test names. No process must see another stop or end, so parents stop before their
@@ -443,7 +446,7 @@ impl<'c> Updated<'c> {
         }
         for path in below(&files) {
             let text = fs::read_to_string(&path).unwrap();
-            let is_list = ["list", "laid", "remove", "remove-last"]
+            let is_list = ["list", "laid", "remove", "remove-last", "shortened"]
                 .iter()
                 .any(|name| path.file_name().unwrap() == *name);
             let mut text = if is_list {
@@ -507,7 +510,8 @@ impl<'c> Updated<'c> {
             "/usr/local/bin/firelay-rollback",
             "/usr/local/bin/.firelay-rollback.firelay",
         ];
-        let stand_ins = ["curl", "systemctl", "crictl", "sync", "uname"].map(|name| format!("/usr/local/bin/{name}"));
+        let stand_ins = ["curl", "systemctl", "crictl", "sync", "uname", "dpkg", "apt-get", "nft"];
+        let stand_ins = stand_ins.map(|name| format!("/usr/local/bin/{name}"));
         for folder in ["/etc", "/opt", "/usr", "/var"] {
             for path in below(&self.machine.at(folder)) {
                 let name = path.to_str().unwrap()[self.root().len()..].to_owned();
@@ -1159,6 +1163,149 @@ fn a_unit_that_comes_or_goes_is_enabled_and_ended() {
         );
         same(&updated.disk(), &disk, "etcd1 after the rollback");
         assert!(!machine.exists(&format!("{STATE}/update.off")));
+    }
+}
+
+/// Systems and platforms where something is switched on and off again: each machine ends like one that was born so, and the way back brings all
+/// of it as it was.
+#[test]
+fn what_comes_in_place_goes_in_place() {
+    const RENEWAL: &str = "addons.certificateRenewal={ etcd: true }";
+    const LASTING: &str = "pki.leafValidity=87600h";
+    const FIREWALL: &str = "security.metadataFirewall=true";
+    for (example, base, set, nodes) in [
+        ("external-etcd", &[][..], RENEWAL, &["etcd1", "cp1"][..]),
+        ("external-etcd", &["--set", LASTING], RENEWAL, &["etcd1", "cp1"]),
+        (
+            "ha-ubuntu",
+            &["--set", "platform=openstack"],
+            FIREWALL,
+            &["cp2", "worker-1"],
+        ),
+        ("ha-ubuntu", &[], "dns={ servers: [10.0.0.2] }", &["worker-1"]),
+        ("ha-ubuntu", &[], "ntp={ servers: [time.example.com] }", &["worker-1"]),
+    ] {
+        let on = [base, &["--set", set]].concat();
+        for (before, after) in [(base, &on[..]), (&on[..], base)] {
+            let cluster = Cluster::of(example, before, after);
+            for node in nodes {
+                let title = format!("{node}: {before:?} to {after:?}");
+                let updated = Updated::born(&cluster, node, &cluster.old[*node]).ready_for_update();
+                let machine = &updated.machine;
+                let disk = updated.disk();
+                let ran = updated.run(&updated.script());
+                let journal = fs::read_to_string(machine.at("/journal")).unwrap_or_default();
+                assert!(ran.status.success(), "{title}: {}\n{journal}", said(&ran));
+                let born = Updated::born(&cluster, node, &cluster.new[*node]).disk();
+                same(&updated.disk(), &born, &title);
+                let calls = machine.calls();
+                let deletes = calls
+                    .iter()
+                    .any(|call| call.starts_with("nft add table inet firelay; delete"));
+                assert_eq!(deletes, set == FIREWALL && after == base, "{title}: {calls:?}");
+                updated.roll_back();
+                same(&updated.disk(), &disk, &title);
+                let calls = machine.calls();
+                let count = calls
+                    .iter()
+                    .filter(|call| call.starts_with("nft add table inet firelay; delete"))
+                    .count();
+                assert_eq!(count, usize::from(set == FIREWALL), "{title}: {calls:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_power_cut_while_the_renewal_of_etcd_comes_or_goes_is_made_good_by_the_next_boot() {
+    let on = ["--set", "addons.certificateRenewal={ etcd: true }"];
+    for (before, after, first) in [(&[][..], &on[..], 0), (&on, &[], 3)] {
+        let cluster = Cluster::of("external-etcd", before, after);
+        bears_power_cuts(&cluster, "etcd1", (first..).step_by(5));
+    }
+}
+
+/// The image's own file of chrony comes back. A machine that has not kept it is refused before anything changes.
+#[test]
+fn the_time_service_gets_its_own_file_back() {
+    const CONFIG: &str = "/etc/chrony/chrony.conf";
+    const IMAGE: &str = "/etc/chrony/chrony.conf.image";
+    let cluster = Cluster::updated(&["--set", "ntp={ servers: [time1.example.com] }"], &[]);
+    let chrony = || {
+        let updated = Updated::born(&cluster, "worker-1", &cluster.old["worker-1"]).ready_for_update();
+        let units = updated
+            .machine
+            .read("/system-units")
+            .replace("systemd-timesyncd", "chrony");
+        updated.machine.write("/system-units", 0o644, &units);
+        let laid = updated.machine.read("/etc/firelay/chrony.conf");
+        updated.machine.write(CONFIG, 0o644, &laid);
+        updated
+    };
+    let updated = chrony();
+    let before = updated.disk();
+    let ran = updated.run(&updated.script());
+    assert!(
+        ran.status.code() == Some(1) && said(&ran).contains("the image's own was not kept; nothing was changed"),
+        "{}",
+        said(&ran)
+    );
+    same(&updated.disk(), &before, "a machine without the image's file");
+
+    let updated = chrony();
+    let machine = &updated.machine;
+    machine.write(IMAGE, 0o644, "pool of the image\n");
+    let before = updated.disk();
+    let ran = updated.run(&updated.script());
+    let journal = fs::read_to_string(machine.at("/journal")).unwrap_or_default();
+    assert!(ran.status.success(), "{}\n{journal}", said(&ran));
+    assert_eq!(machine.read(CONFIG), "pool of the image\n");
+    assert!(
+        !machine.exists(IMAGE) && !machine.exists("/etc/firelay/chrony.conf") && updated.is_active("chrony.service")
+    );
+    updated.roll_back();
+    same(&updated.disk(), &before, "after the rollback");
+}
+
+/// A certificate of the document that has nearly ended is not laid in the place of one that lasts.
+#[test]
+fn a_certificate_that_ends_soon_does_not_replace_one_that_lasts() {
+    let cluster = Cluster::of(
+        "external-etcd",
+        &[],
+        &["--set", "addons.certificateRenewal={ etcd: true }"],
+    );
+    for (years, kept) in [(0, false), (1, true)] {
+        let updated = Updated::born(&cluster, "etcd1", &cluster.old["etcd1"]).ready_for_update();
+        let machine = &updated.machine;
+        let crt = &cluster.new["etcd1"]["/etc/firelay/etcd/server.crt"].1;
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("server.crt");
+        fs::write(&file, crt).unwrap();
+        let mut openssl = Command::new("openssl");
+        openssl.args(["x509", "-noout", "-startdate", "-in"]).arg(file);
+        let begin = output(&mut openssl, "openssl");
+        let begin = String::from_utf8(begin.stdout)
+            .unwrap()
+            .trim()
+            .replace("notBefore=", "");
+        machine.program("date", &format!("#!/bin/bash\n[ \"$*\" != +%s ] || exec /usr/bin/date -d '{begin} + {} days' +%s\nexec /usr/bin/date \"$@\"\n", years * 365 + 10));
+        let ran = updated.run(&updated.script());
+        let journal = fs::read_to_string(machine.at("/journal")).unwrap_or_default();
+        assert!(ran.status.success(), "{}\n{journal}", said(&ran));
+        let document = if kept { &cluster.old } else { &cluster.new };
+        assert_eq!(
+            machine.read("/etc/etcd/pki/server.crt"),
+            document["etcd1"]["/etc/firelay/etcd/server.crt"].1,
+            "{years}"
+        );
+        assert_eq!(machine.exists("/etc/etcd/pki/renewed"), kept, "{years}");
+        assert_eq!(
+            machine.read("/etc/etcd/pki/ca.key"),
+            cluster.new["etcd1"]["/etc/firelay/etcd/ca.key"].1
+        );
+        updated.roll_back();
+        assert!(!machine.exists("/etc/etcd/pki/renewed") && !machine.exists("/etc/etcd/pki/ca.key"));
     }
 }
 
@@ -1890,6 +2037,25 @@ fn shellcheck_has_nothing_against_the_scripts() {
     let cluster = Cluster::updated(&["--set", OLD], &configured);
     for node in ["cp1", "cp2", "worker-1"] {
         shellcheck(&cluster.script(node), node);
+    }
+    let own = ["--set", "platform=openstack"];
+    let goes = [
+        &own[..],
+        &[
+            "--set",
+            "ntp={ servers: [time.example.com] }",
+            "--set",
+            "security.metadataFirewall=true",
+        ],
+    ]
+    .concat();
+    let comes = ["--set", "addons.certificateRenewal={ etcd: true }"];
+    for (name, before, after, node) in [
+        ("ha-ubuntu", &goes[..], &own[..], "worker-1"),
+        ("ha-ubuntu", &own, &goes, "worker-1"),
+        ("external-etcd", &[], &comes, "etcd1"),
+    ] {
+        shellcheck(&Cluster::of(name, before, after).script(node), node);
     }
     for (name, nodes) in [
         ("local-endpoint", &["cp1"][..]),

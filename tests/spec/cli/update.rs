@@ -371,12 +371,13 @@ fn files_of_static_pods_are_removed_in_place() {
     }
 }
 
-/// What is added to a cluster with one control plane cannot create it anew.
+/// What comes to a cluster with one control plane, or goes, cannot create it anew.
 #[test]
-fn timers_servers_and_the_firewall_are_added_to_one_control_plane() {
-    for (set, lines) in [
+fn timers_servers_and_the_firewall_come_to_one_control_plane_and_go() {
+    for (set, gone, lines) in [
         (
             "addons.certificateRenewal={}",
+            "firelay-certificate-renewal.timer\n",
             &[
                 "systemctl enable firelay-certificate-renewal.timer\n",
                 "systemctl restart firelay-certificate-renewal.timer\n",
@@ -384,14 +385,17 @@ fn timers_servers_and_the_firewall_are_added_to_one_control_plane() {
         ),
         (
             "ntp={ servers: [time.example.com] }",
+            "/etc/firelay/chrony.conf\n",
             &["\ntime_servers\n", "/etc/firelay/chrony.conf"],
         ),
         (
             "dns={ servers: [10.0.0.2] }",
+            "/etc/systemd/resolved.conf.d/90-firelay.conf\n",
             &["systemctl restart systemd-resolved.service\n"],
         ),
         (
             "security.metadataFirewall=true",
+            "/etc/firelay/metadata.nft\n",
             &[
                 "systemctl enable firelay-firewall.service\n",
                 "/steps/25-firewall\n",
@@ -406,12 +410,15 @@ fn timers_servers_and_the_firewall_are_added_to_one_control_plane() {
         for line in lines {
             assert!(steps.contains(line), "{set}: {line} in {steps}");
         }
-        if set.starts_with("addons") {
-            let ran = desk.run(&["update", "--set", "platform=openstack"]);
-            assert_eq!(ran.code, 0, "{set}: {ran:?}");
-            let gone = unpacked(&desk.read("out/update/2/home1.sh"), "remove");
-            assert!(gone.contains("firelay-certificate-renewal.timer\n"), "{gone}");
-        }
+        let ran = desk.run(&["update", "--set", "platform=openstack"]);
+        assert_eq!(ran.code, 0, "{set}: {ran:?}");
+        let script = desk.read("out/update/2/home1.sh");
+        let removed = unpacked(&script, "remove");
+        assert!(removed.contains(gone), "{set}: {removed}");
+        let undone = ["nft 'add table inet firelay; delete table", "mv -fT $file.image $file"].map(|line| {
+            payload(&script).contains("steps/50-units") && unpacked(&script, "steps/50-units").contains(line)
+        });
+        assert_eq!(undone, [set.starts_with("security"), set.starts_with("ntp")], "{set}");
     }
 }
 
