@@ -14,7 +14,7 @@ use super::{
 use crate::{changes::Counts, cli::Plan, tree::TreeReader};
 
 pub(super) use compare::{
-    Pair, Secrets, assembled, changed, changed_machines, explain, moves, rendered_changes, unpacked,
+    Pair, Secrets, assembled, changed, changed_machines, explain, last_machines, moves, rendered_changes, unpacked,
 };
 pub(super) use report::{Report, field, file, machine, verb};
 
@@ -37,7 +37,7 @@ pub fn run(args: &Plan) -> Result<(), Failure> {
         now: OffsetDateTime::now_utc(),
     };
     let mut update = Update::begin(rendering, &state, manifest)?;
-    let changes = compare::changes(&project, &update, last.as_ref())?;
+    let changes = compare::changes(&project, &update, manifest)?;
     update.refuse_stale(&changes)?;
     update.tell_unrecorded();
     update.check_members(&changes);

@@ -235,6 +235,11 @@ impl<'a> Update<'a> {
         Ok(assembly.dated(self.next.generations(bundle.issued_at), self.next.administrator))
     }
 
+    /// The directory of the tree.
+    pub fn out(&self) -> &'a Path {
+        self.render.out
+    }
+
     /// The bundle.
     pub fn bundle(&self) -> &'a Bundle {
         self.render.bundle

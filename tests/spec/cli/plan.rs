@@ -1,5 +1,7 @@
 //! `plan`: empty exactly when all bytes are equal, and empty after its changes were rendered.
 
+use std::fs;
+
 use super::desk::Desk;
 use crate::support::tree;
 
@@ -176,6 +178,45 @@ fn without_a_tree_the_machines_are_known_and_the_files_are_not() {
 }
 
 /// The common fields of the kubelets reach the cluster through the founder.
+/// Compared with a damaged document, a machine that takes the change in place would be one to replace.
+#[test]
+fn a_damaged_document_of_the_last_tree_is_no_change_of_its_machine() {
+    let desk = founded("ha-ubuntu");
+    let set = ["--set", "ntp={ servers: [10.0.0.1] }"];
+    let whole = desk.read("out/nodes/worker-1/user-data");
+    let damages: [(&str, Option<String>); 3] = [
+        ("of the last render is missing", None),
+        ("is not the file that the last render wrote", Some("x\n".to_owned())),
+        (
+            "is not the file that the last render wrote",
+            Some(whole.replacen("kubeadm", "kubeadn", 1)),
+        ),
+    ];
+    for (title, content) in damages {
+        match content {
+            None => fs::remove_file(desk.at("out/nodes/worker-1/user-data")).unwrap(),
+            Some(content) => desk.write("out/nodes/worker-1/user-data", &content),
+        }
+        for verb in ["plan", "update", "render"] {
+            let before = desk.everything();
+            let ran = desk.run(&[&[verb], &set[..]].concat());
+            let finding = format!("error[FL1206]: out/nodes/worker-1/user-data {title}");
+            let is_refused = ran.code == 3 && ran.stderr.contains(&finding);
+            assert!(is_refused, "{verb}: {ran:?}");
+            assert!(ran.stderr.contains("render into out"), "{ran:?}");
+            assert_eq!(desk.everything(), before, "{verb}");
+        }
+        // The way out of the help.
+        assert_eq!(desk.run(&["render"]).code, 0);
+        assert_eq!(desk.read("out/nodes/worker-1/user-data"), whole);
+        let planned = desk.run(&[&["plan"], &set[..]].concat());
+        assert!(
+            planned.code == 0 && planned.stdout.contains(" 0 to replace"),
+            "{planned:?}"
+        );
+    }
+}
+
 #[test]
 fn a_change_that_no_document_carries_is_told_once() {
     let desk = founded("ha-ubuntu");
