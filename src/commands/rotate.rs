@@ -238,6 +238,12 @@ fn refuse_early(args: &SecretsRotate, state: &State, bundle: &Bundle) -> Result<
             "run all scripts in their order, then firelay update --done".to_owned(),
         );
     }
+    if record.pending().is_some_and(|pending| pending.keys) {
+        return early(
+            format!("{path} says that machines may not have the last one"),
+            "run all scripts in their order, then firelay update --done".to_owned(),
+        );
+    }
     let confirms = |flag: &str| match flag {
         TRUSTED => args.new_key_trusted,
         _ => args.old_key_unused,

@@ -482,9 +482,19 @@ impl<'a> Update<'a> {
             };
         }
         self.refuse_contradictions(&stale)?;
+        self.note_pending();
         self.next.set_digests(bundle);
         manifest.generations = self.next.generations(bundle.issued_at);
         Ok(manifest)
+    }
+
+    /// A cluster that runs has the new state when somebody says so. A render of some machines leaves the versions of the record.
+    fn note_pending(&mut self) {
+        let base = self.base.as_ref().filter(|base| base.founded_at.is_some());
+        if let Some(base) = base.filter(|_| self.render.whole && self.next.founded_at.is_some()) {
+            let external = self.render.project.plan.etcd.external;
+            self.next.note_pending(base, self.render.bundle, external);
+        }
     }
 
     /// Tells of a record that is new.
