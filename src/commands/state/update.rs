@@ -295,8 +295,9 @@ impl<'a> Update<'a> {
     pub fn tell_unrecorded(&self) {
         if self.base.is_none() && !self.is_founded() && !self.render.args.refound {
             streams::tell(format_args!(
-                "without a record {} the cluster counts as not founded, and {} gets kubeadm init; if it runs, bring the record back \
-                 from version control, or render with --founded",
+                "warning: without a record {} the cluster counts as not founded, and {} gets kubeadm init\n  \
+                 = help: if the cluster runs, create no machine from these documents, which would found it a second time: bring the \
+                 record back from version control, or render with --founded",
                 self.state.path.display(),
                 self.render.project.plan.founder().name
             ));

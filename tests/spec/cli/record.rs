@@ -443,10 +443,12 @@ fn machines_of(record: &str) -> &str {
 #[test]
 fn a_render_without_a_record_says_that_it_founds() {
     let desk = Desk::of("ha-ubuntu");
-    let says = "without a record firelay.state.yaml the cluster counts as not founded, and cp1 gets kubeadm init";
+    let says =
+        "warning: without a record firelay.state.yaml the cluster counts as not founded, and cp1 gets kubeadm init";
     for arguments in [&["plan"][..], &["render", "--node", "cp1", "--out", "-"], &["render"]] {
         let ran = desk.run(arguments);
         assert!(ran.code == 0 && ran.stderr.contains(says), "{ran:?}");
+        assert!(ran.stderr.contains("= help: if the cluster runs, "), "{ran:?}");
     }
     for arguments in [&["plan"][..], &["render"]] {
         let ran = desk.run(arguments);
