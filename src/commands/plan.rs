@@ -7,6 +7,7 @@ mod route;
 use time::OffsetDateTime;
 
 use super::{
+    bundle::{bundle_path, refuse_lost},
     failure::Failure,
     project::Project,
     state::{Applying, Rendering, State, Update, same_cluster},
@@ -16,13 +17,16 @@ use crate::{changes::Counts, cli::Plan, tree::TreeReader};
 pub(super) use compare::{
     Pair, Secrets, assembled, changed, changed_machines, explain, last_machines, moves, rendered_changes, unpacked,
 };
-pub(super) use report::{Report, field, file, machine, verb};
+pub(super) use report::{Report, field, file, listed_steps, machine, verb};
 
 /// Runs the verb.
 pub fn run(args: &Plan) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
-    let bundle = project.bundle(&args.inputs, "plan")?;
     let state = State::open(args.state.file.as_deref(), &args.inputs)?;
+    let path = bundle_path(&args.inputs);
+    refuse_lost(&path, &args.out, &project.plan.name)?;
+    state.refuse_lost(&path, &project.plan.name)?;
+    let bundle = project.bundle(&args.inputs, "plan")?;
     let last = TreeReader::open_last(&args.out)?;
     let manifest = last.as_ref().map(|last| &last.manifest);
     same_cluster(&args.out, manifest, &project.plan.name, &bundle)?;

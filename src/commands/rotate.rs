@@ -40,8 +40,9 @@ const RENDER: &str = "firelay render";
 /// Runs the verb.
 pub fn run(args: &SecretsRotate) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
-    let mut bundle = project.bundle(&args.inputs, "secrets rotate KEYS")?;
     let state = State::open(args.state.as_deref(), &args.inputs)?;
+    state.refuse_lost(&bundle_path(&args.inputs), &project.plan.name)?;
+    let mut bundle = project.bundle(&args.inputs, "secrets rotate KEYS")?;
     refuse_foreign(&state, &bundle)?;
     refuse_flags(args)?;
     refuse_useless(args, &project, &bundle)?;

@@ -14,6 +14,7 @@ pub use base::{AHEAD, ORDER, SETTINGS_ALONE, pending, refuse_foreign, same_clust
 pub use update::{Apply, Applying, Render as Rendering, Update, whole_second};
 
 use super::{
+    bundle::is_missing,
     failure::Failure,
     project::{print_findings, refusal},
 };
@@ -52,6 +53,26 @@ impl State {
     /// The record.
     pub fn record(&self) -> Option<&Record> {
         self.text.as_ref().map(|text| &text.record)
+    }
+
+    /// Refuses to go on without the bundle of a founded cluster, beside its record: any other bundle makes another cluster.
+    pub fn refuse_lost(&self, bundle: &Path, cluster: &str) -> Result<(), Failure> {
+        let own = self.record().filter(|record| record.cluster == cluster);
+        let Some((record, at)) = own.and_then(|record| Some((record, record.founded_at?))) else {
+            return Ok(());
+        };
+        match bundle == Path::new("-") || !is_missing(bundle) {
+            true => Ok(()),
+            false => Err(Failure::Secrets(format!(
+                "there is no secrets bundle at {}, and {} is of a cluster that was founded on {} with the bundle {} (FL1102)\n  \
+                 = help: restore that bundle from a backup, or name its file with --secrets; a new bundle is a new cluster, to which \
+                 no machine of this record belongs: for one, give it another record with --state, or move this one away",
+                bundle.display(),
+                self.path.display(),
+                at.date(),
+                record.bundle
+            ))),
+        }
     }
 
     /// Exit code 3, with findings that point into the record.

@@ -147,19 +147,9 @@ impl<'a> Report<'a> {
         if self.steps.is_empty() || self.founded_at.is_none() {
             return Vec::new();
         }
-        let step = |(number, one): (usize, &Step)| format!("  {}. {}", number + 1, step(one));
-        let steps = self.steps.iter().enumerate().take(STEPS).map(step);
-        let more = self
-            .steps
-            .len()
-            .checked_sub(STEPS + 1)
-            .map(|more| format!("  and {} more steps", more + 1));
         let head = "Order; go on when all machines of a step are Ready:".to_owned();
-        [String::new(), bold(&head)]
-            .into_iter()
-            .chain(steps)
-            .chain(more)
-            .collect()
+        let steps = listed_steps(&self.steps);
+        [String::new(), bold(&head)].into_iter().chain(steps).collect()
     }
 
     pub(in super::super) fn summary(&self) -> String {
@@ -209,6 +199,14 @@ pub(in super::super) fn verb(action: Action) -> &'static str {
         Action::InPlace => "update",
         _ => "replace",
     }
+}
+
+/// Steps for people, a line each; the first of many.
+pub(in super::super) fn listed_steps(steps: &[Step]) -> Vec<String> {
+    let line = |(number, one): (usize, &Step)| format!("  {}. {}", number + 1, step(one));
+    let more = steps.len().checked_sub(STEPS + 1);
+    let more = more.map(|more| format!("  and {} more steps", more + 1));
+    steps.iter().enumerate().take(STEPS).map(line).chain(more).collect()
 }
 
 /// A step for people, without its number.
