@@ -13,17 +13,13 @@ use std::{
 pub use base::{AHEAD, ORDER, SETTINGS_ALONE, pending, refuse_foreign, same_cluster};
 pub use update::{Apply, Applying, Render as Rendering, Update, whole_second};
 
-use super::{
-    bundle::is_missing,
-    failure::Failure,
-    project::{print_findings, refusal},
-};
+use super::{bundle::is_missing, failure::Failure, project::refusal};
 use crate::{
     cli::Inputs,
     disk::{self, Access, Prepared},
     record::{self, Record, RecordText},
 };
-use firelay_yaml::diagnostic::Diagnostic;
+use firelay_yaml::diagnostic::{Diagnostic, Source};
 
 /// Ends of the names of bundles, in clear and sealed.
 const BUNDLES: [&str; 2] = [".secrets.yaml", ".secrets.yaml.age"];
@@ -111,9 +107,8 @@ impl State {
     }
 }
 
-fn refuse(source: &firelay_yaml::diagnostic::Source, findings: &[Diagnostic]) -> Failure {
-    print_findings(source, findings);
-    Failure::Refused(refusal(source.name(), findings))
+fn refuse(source: &Source, findings: &[Diagnostic]) -> Failure {
+    Failure::found(source.clone(), findings.to_vec(), refusal(source.name(), findings))
 }
 
 /// The record that a flag names, or that of the bundle.

@@ -98,6 +98,8 @@ pub struct Update<'a> {
     pub next: Record,
     /// Findings about the change, before any was accepted.
     pub findings: Vec<Diagnostic>,
+    /// Those of them that a flag has overridden.
+    pub accepted: Vec<Diagnostic>,
     /// Files that the founder would have.
     founder: Vec<NodeFile>,
     /// kubeadm's configuration, if machines apply it.
@@ -125,6 +127,7 @@ impl<'a> Update<'a> {
         let mut update = Self {
             next: Record::new(&project.plan, bundle),
             findings: Vec::new(),
+            accepted: Vec::new(),
             founder: Vec::new(),
             configuration: None,
             render,

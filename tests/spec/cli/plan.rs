@@ -305,3 +305,61 @@ fn a_plan_over_several_minors_lists_each_update() {
     let ran = own.run(&[&["plan"], &over[..], &pinned[..]].concat());
     assert!(ran.stdout.contains("     the spec is refused with it: FL0"), "{ran:?}");
 }
+
+/// A review that uploads the findings gets them also where there is no plan.
+#[test]
+fn findings_of_record_tree_and_spec_are_in_json_and_sarif() {
+    let desk = founded("ha-ubuntu");
+    let record = desk.read("firelay.state.yaml");
+    let refused = |code: &str, file: &str| {
+        let json = desk.run(&["plan", "--output", "json"]);
+        assert_eq!(json.code, 3, "{json:?}");
+        assert_eq!(json.json()["findings"][0]["code"], code, "{json:?}");
+        assert!(
+            json.json()["error"]
+                .as_str()
+                .is_some_and(|error| json.stderr.contains(error))
+        );
+        let sarif = desk.run(&["plan", "--output", "sarif"]);
+        assert_eq!(sarif.code, 3, "{sarif:?}");
+        let run = &sarif.json()["runs"][0];
+        assert_eq!(run["results"][0]["ruleId"], code, "{sarif:?}");
+        assert_eq!(run["invocations"][0]["executionSuccessful"], false);
+        let place = &run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+        assert_eq!(place.as_str().unwrap_or_default(), file);
+        let text = desk.run(&["plan"]);
+        assert!(
+            text.code == 3 && text.stdout.is_empty() && text.stderr.contains(code),
+            "{text:?}"
+        );
+    };
+    desk.write("firelay.state.yaml", &record.replace("10.244.0.0", "10.245.0.0"));
+    refused("FL1203", "firelay.state.yaml");
+    fs::remove_file(desk.at("firelay.state.yaml")).unwrap();
+    refused("FL1204", "");
+    desk.write("firelay.state.yaml", &record);
+    let spec = desk.read("cluster.yaml");
+    desk.write("cluster.yaml", &(spec.clone() + "netwrok: {}\n"));
+    refused("FL0008", "cluster.yaml");
+    desk.write(
+        "cluster.yaml",
+        &spec
+            .replace("worker-{1..3}", "worker-{1..2}")
+            .replace("-10.0.0.23", "-10.0.0.22"),
+    );
+    let accepted = ["plan", "--accept", "FL1218", "--output"];
+    let json = desk.run(&[&accepted[..], &["json"]].concat()).json();
+    assert_eq!(
+        (
+            json["accepted"][0]["code"].as_str(),
+            json["findings"].as_array().map(Vec::len)
+        ),
+        (Some("FL1218"), Some(0))
+    );
+    let sarif = desk.run(&[&accepted[..], &["sarif"]].concat()).json();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(
+        (&result["ruleId"], &result["suppressions"][0]["justification"]),
+        (&"FL1218".into(), &"--accept FL1218".into())
+    );
+}
