@@ -131,7 +131,9 @@ fn path(inputs: &Inputs) -> PathBuf {
 fn read(path: &Path) -> Result<Option<String>, Failure> {
     let unread = |error: &io::Error| Failure::file("read the record", path, error);
     match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
         Err(error) => return Err(unread(&error)),
         Ok(found) if !found.is_file() => return Err(unread(&io::Error::other("it is not a regular file"))),
         Ok(found) if found.len() > LARGEST => return Err(unread(&io::Error::other("it is larger than any record"))),

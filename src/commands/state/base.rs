@@ -178,8 +178,8 @@ fn of_edited(text: &RecordText, edited: &Edited) -> Diagnostic {
     let path: Vec<_> = edited.path.iter().map(String::as_str).collect();
     let finding = Diagnostic::error("FL1203", "values in this record were edited by hand").at(text.span(&path));
     finding.label(edited.reason).help(
-        "bring the record back from version control; firelay alone writes it. After a merge take all lines of a machine, and all \
-         versions, from one side",
+        "bring the record back from version control; firelay alone writes it. After a merge keep the lines of both sides; those of \
+         a machine that both have, and the versions, of one",
     )
 }
 

@@ -289,7 +289,7 @@ impl<'a> Update<'a> {
         if self.is_founded() && !self.render.args.founded {
             streams::tell(format_args!(
                 "{} is of a founded cluster: no document has kubeadm init (--refound writes it again)",
-                self.render.out.display()
+                self.state.path.display()
             ));
         }
     }

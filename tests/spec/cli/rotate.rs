@@ -147,7 +147,7 @@ fn cas_go_to_their_end_one_step_after_the_other() {
             succeed(&desk, &["update", "--done"]);
             consistent(&desk, &[]);
             let certs = succeed(&desk, &["certs"]).stdout;
-            for (title, at) in [("CA kubernetes, the next one", 1), ("CA kubernetes, the last one", 2)] {
+            for (title, at) in [("CA kubernetes, the next one", 1), ("CA kubernetes, the former one", 2)] {
                 assert_eq!(certs.contains(title), step == at, "{certs}");
             }
         }
