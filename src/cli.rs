@@ -449,7 +449,7 @@ pub struct Update {
     /// Apply the manifests of plugins and add-ons even if the record has them already
     #[arg(long, conflicts_with = "node")]
     pub manifests: bool,
-    /// All machines are updated: only remove the scripts from the tree
+    /// All machines are updated or created anew: only remove the scripts from the tree, and say so in the record
     #[arg(long, conflicts_with_all = ["node", "from", "configuration", "manifests"])]
     pub done: bool,
     /// The record, and changes of a running cluster.

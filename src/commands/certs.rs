@@ -14,6 +14,7 @@ pub(super) use self::{
     report::{left, place},
 };
 use super::{
+    bundle::{bundle_path, refuse_lost},
     clock,
     failure::Failure,
     progress,
@@ -31,8 +32,11 @@ use crate::{
 pub fn run(args: &Certs) -> Result<(), Failure> {
     let within = args.within.as_deref().map(within).transpose()?;
     let project = Project::load(&args.inputs.spec)?;
-    let bundle = project.bundle(&args.inputs, "certs")?;
     let state = State::open(args.state.as_deref(), &args.inputs)?;
+    let path = bundle_path(&args.inputs);
+    refuse_lost(&path, &args.out, &project.plan.name)?;
+    state.refuse_lost(&path, &project.plan.name)?;
+    let bundle = project.bundle(&args.inputs, "certs")?;
     refuse_foreign(&state, &bundle)?;
     let tree = TreeReader::open_last(&args.out)?.map(|tree| tree.manifest);
     same_cluster(&args.out, tree.as_ref(), &project.plan.name, &bundle)?;

@@ -2,6 +2,8 @@
 
 use std::{error::Error, io, path::Path};
 
+use firelay_yaml::diagnostic::{Diagnostic, Source};
+
 /// A verb's failure. The variants are the exit codes.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -12,6 +14,8 @@ pub enum Failure {
     Usage(String),
     /// 3: the spec is refused; the findings are printed already.
     Refused(String),
+    /// 3: the same, with findings that are not printed yet.
+    Found(Box<Found>),
     /// 4: secrets are missing, wrong or sealed.
     Secrets(String),
     /// 5: verification or a policy failed.
@@ -22,10 +26,44 @@ pub enum Failure {
     Changes,
 }
 
+/// Findings about texts, and the verdict. A verb prints them in its own form, or leaves them to [`Failure::print`].
+#[derive(Debug)]
+pub struct Found {
+    /// The texts, with the places of their secrets.
+    pub source: Source,
+    /// The findings.
+    pub findings: Vec<Diagnostic>,
+    /// The last line for people.
+    pub verdict: String,
+}
+
 impl Failure {
+    /// 3, for findings.
+    pub fn found(source: Source, findings: Vec<Diagnostic>, verdict: String) -> Self {
+        Self::Found(Box::new(Found {
+            source,
+            findings,
+            verdict,
+        }))
+    }
+
     /// 1, for a file.
     pub fn file(verb: &str, path: &Path, error: &io::Error) -> Self {
         Self::Io(format!("cannot {verb} {}: {error}", path.display()))
+    }
+
+    /// The message for people, without findings.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Io(text)
+            | Self::Usage(text)
+            | Self::Refused(text)
+            | Self::Secrets(text)
+            | Self::Policy(text)
+            | Self::TooLarge(text) => Some(text),
+            Self::Found(found) => Some(&found.verdict),
+            Self::Changes => None,
+        }
     }
 
     /// The process's exit code.
@@ -33,7 +71,7 @@ impl Failure {
         match self {
             Self::Io(_) => 1,
             Self::Usage(_) => 2,
-            Self::Refused(_) => 3,
+            Self::Refused(_) | Self::Found(_) => 3,
             Self::Secrets(_) => 4,
             Self::Policy(_) | Self::TooLarge(_) => 5,
             Self::Changes => 6,

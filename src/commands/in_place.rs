@@ -4,7 +4,6 @@ mod carried;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -14,6 +13,7 @@ use serde::Serialize;
 use super::{
     assembly::for_each_node,
     failure::Failure,
+    last_tree::LastTree,
     plan::{self, Pair},
     project::Project,
     state::{Apply, Applying, ORDER, SETTINGS_ALONE, Update, same_cluster},
@@ -167,9 +167,13 @@ impl<'a> Base<'a> {
     }
 
     /// The files of a machine before and after; `None` if a document cannot be unpacked.
-    fn pair(&self, node: &NodePlan, tree: &TreeWriter, manifest: &Manifest) -> Result<Option<Pair>, Failure> {
-        let read = |path: &str| fs::read(self.root.join(path));
-        let old = plan::unpacked(&self.manifest, &[node], &read, &self.root)?.remove(&node.name);
+    fn pair(
+        &self,
+        node: &NodePlan,
+        last: &LastTree<'_>,
+        (tree, manifest): (&TreeWriter, &Manifest),
+    ) -> Result<Option<Pair>, Failure> {
+        let old = plan::last_machines(last, &[node])?.remove(&node.name);
         let new = plan::unpacked(manifest, &[node], &|path| tree.content(path), &self.args.out)?.remove(&node.name);
         Ok(old.zip(new).map(|(old, new)| Pair { old, new }))
     }
@@ -186,6 +190,7 @@ impl<'a> Base<'a> {
         let old = record::machines_of_tree(bundle, &self.manifest);
         let new = record::machines_of_tree(bundle, manifest);
         let secrets = plan::Secrets::of(project, bundle);
+        let last = LastTree::new(&self.manifest, &self.root);
         let mut changes = for_each_node(&project.plan.nodes, |node| {
             let whole = |action, reason: Option<String>| {
                 let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
@@ -207,7 +212,7 @@ impl<'a> Base<'a> {
             let change = update
                 .change_of(node, &after)
                 .filter(|change| change.action == Action::Replace);
-            let pair = self.pair(node, tree, manifest)?;
+            let pair = self.pair(node, &last, (tree, manifest))?;
             let (old, new) = pair.as_ref().map(|pair| (&pair.old, &pair.new)).unzip();
             if let Some(change) = change.filter(|_| self.args.from.is_none()) {
                 let moves = plan::moves(old, new);
@@ -217,6 +222,7 @@ impl<'a> Base<'a> {
             let pair = pair.filter(|_| change.in_place());
             Ok((change, pair))
         })?;
+        update.refuse_damaged(Some(&last))?;
         let mut explained: Vec<_> = changes.iter().map(|(change, _)| change.clone()).collect();
         update.configure(&mut explained);
         plan::explain(project, &mut explained)?;
@@ -224,9 +230,10 @@ impl<'a> Base<'a> {
             own.0 = change;
             // The documents of a machine that only applies kubeadm's configuration are the same.
             if own.1.is_none() && own.0.in_place() {
-                own.1 = self.pair(project.node(&own.0.name)?, tree, manifest)?;
+                own.1 = self.pair(project.node(&own.0.name)?, &last, (tree, manifest))?;
             }
         }
+        update.refuse_damaged(Some(&last))?;
         changes.extend(update.removed().into_iter().map(|change| (change, None)));
         Ok(changes)
     }

@@ -24,6 +24,7 @@ pub mod init;
 pub mod input;
 pub mod known_secrets;
 mod kubeconfig;
+mod last_tree;
 mod man;
 pub mod measure;
 mod plan;

@@ -8,22 +8,39 @@ mod route;
 use time::OffsetDateTime;
 
 use super::{
+    bundle::{bundle_path, refuse_lost},
     failure::Failure,
     project::Project,
     state::{Applying, Rendering, State, Update, same_cluster},
 };
-use crate::{changes::Counts, cli::Plan, tree::TreeReader};
+use crate::{
+    changes::Counts,
+    cli::{Findings, Plan},
+    tree::TreeReader,
+};
 
 pub(super) use compare::{
-    Pair, Secrets, assembled, changed, changed_machines, explain, moves, rendered_changes, unpacked,
+    Pair, Secrets, assembled, changed, changed_machines, explain, last_machines, moves, rendered_changes, unpacked,
 };
-pub(super) use report::{Report, field, file, machine, verb};
+pub(super) use report::{Report, field, file, listed_steps, machine, verb};
 
 /// Runs the verb.
 pub fn run(args: &Plan) -> Result<(), Failure> {
+    match (print(args), args.output) {
+        (Ok(verdict), _) => verdict,
+        (Err(failure), Findings::Text) => Err(failure),
+        (Err(failure), output) => Err(report::print_failure(failure, output)?),
+    }
+}
+
+/// Prints the plan; the verdict about it, or the reason why there is none.
+fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     let project = Project::load(&args.inputs.spec)?;
-    let bundle = project.bundle(&args.inputs, "plan")?;
     let state = State::open(args.state.file.as_deref(), &args.inputs)?;
+    let path = bundle_path(&args.inputs);
+    refuse_lost(&path, &args.out, &project.plan.name)?;
+    state.refuse_lost(&path, &project.plan.name)?;
+    let bundle = project.bundle(&args.inputs, "plan")?;
     let last = TreeReader::open_last(&args.out)?;
     let manifest = last.as_ref().map(|last| &last.manifest);
     same_cluster(&args.out, manifest, &project.plan.name, &bundle)?;
@@ -38,7 +55,7 @@ pub fn run(args: &Plan) -> Result<(), Failure> {
         now: OffsetDateTime::now_utc(),
     };
     let mut update = Update::begin(rendering, &state, manifest)?;
-    let changes = compare::changes(&project, &update, last.as_ref())?;
+    let changes = compare::changes(&project, &update, manifest)?;
     update.refuse_stale(&changes)?;
     update.tell_unrecorded();
     update.check_members(&changes);
@@ -48,9 +65,7 @@ pub fn run(args: &Plan) -> Result<(), Failure> {
     let upgrades = route::upgrades(&project, &update, args);
     let report = Report::new(&project, &update, &changes, counts).by_way_of(upgrades);
     report.print(&project, &update, args.output)?;
-    update.verdict(&update.findings)?;
-    match args.detailed_exitcode && !counts.is_empty() {
-        true => Err(Failure::Changes),
-        false => Ok(()),
-    }
+    let changes = args.detailed_exitcode && !counts.is_empty();
+    let verdict = update.verdict(&update.findings);
+    Ok(verdict.and_then(|()| if changes { Err(Failure::Changes) } else { Ok(()) }))
 }

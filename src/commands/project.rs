@@ -1,10 +1,8 @@
 //! A project: a spec composed, resolved and checked, with the profiles that it was resolved with.
 
-use std::{
-    io::{self, IsTerminal},
-    path::Path,
-};
+use std::path::Path;
 
+pub use super::streams::print_findings;
 use super::{
     bundle::{self, bundle_path, is_missing, load_bundle, refuse_foreign},
     failure::{Failure, shell_word},
@@ -86,15 +84,14 @@ pub fn tree(inputs: &Inputs) -> Result<Option<&Path>, Failure> {
 impl Project {
     /// Loads a spec and prints all findings; errors end with exit code 3.
     pub fn load(args: &SpecArgs) -> Result<Self, Failure> {
-        let outcome = Self::open(args)?;
-        let (spec, findings) = match &outcome {
-            Ok(project) => (&project.spec, &project.warnings),
-            Err(refused) => (&refused.spec, &refused.findings),
-        };
-        if !findings.is_empty() {
-            print_findings(&redact_spec(spec), findings);
+        let project = Self::open(args)?.map_err(|refused| {
+            let verdict = refusal(&refused.spec.name(), &refused.findings);
+            Failure::found(redact_spec(&refused.spec), refused.findings, verdict)
+        })?;
+        if !project.warnings.is_empty() {
+            print_findings(&redact_spec(&project.spec), &project.warnings);
         }
-        outcome.map_err(|refused| Failure::Refused(refusal(&refused.spec.name(), &refused.findings)))
+        Ok(project)
     }
 
     /// The stages of loading: text, composed spec, plan, patches.
@@ -235,14 +232,6 @@ pub fn load_profiles(args: &ProfilesArg, name: &str) -> Result<ProfileSet, Failu
             print_findings(&redact_profiles(&source), &findings);
             Err(Failure::Refused(refusal(name, &findings)))
         }
-    }
-}
-
-/// Prints findings for people on stderr; the source has the places of its secrets.
-pub fn print_findings(source: &Source, findings: &[Diagnostic]) {
-    if !findings.is_empty() {
-        let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        streams::tell(diagnostic::render(source, findings, color).trim_end());
     }
 }
 

@@ -6,7 +6,7 @@ use std::{fmt::Write as _, fs, path::Path};
 use serde::Serialize;
 
 use super::{
-    failure::Failure,
+    failure::{Failure, shell_word},
     plan::unpacked,
     project::{Project, did_you_mean},
     state::State,
@@ -31,7 +31,7 @@ struct Step {
     /// The machine; where spec and bundle are if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
-    purpose: &'static str,
+    purpose: String,
     commands: Vec<String>,
 }
 
@@ -67,12 +67,25 @@ pub fn run(args: &Recover) -> Result<(), Failure> {
     let running: Vec<_> = members(plan).filter(|node| !lost(node)).collect();
     refuse_adopted(state.record(), running.iter().copied())?;
     refuse_unrendered(&args.out, &running)?;
+    warn_of_quorum(plan, args, running.len());
     let recovery = Recovery {
         cluster: &plan.name,
         snapshot: &args.snapshot,
-        steps: steps(plan, &args.snapshot, founder, lost),
+        steps: steps(plan, args, founder, lost),
     };
     streams::report(args.output, &recovery, || recovery.text())
+}
+
+/// A majority that runs goes on by itself, and a recovery would throw away what it wrote since the snapshot.
+fn warn_of_quorum(plan: &Plan, args: &Recover, running: usize) {
+    let all = members(plan).count();
+    if !args.lost.is_empty() && running > all / 2 {
+        streams::tell(format_args!(
+            "warning: {running} of {all} members of etcd are not lost: if they run, etcd has a quorum, and a recovery forgets what was written \
+             since the snapshot\n  = help: replace {} instead: docs/day-two.md, Replace a dead machine",
+            args.lost.join(", ")
+        ));
+    }
 }
 
 /// The members of etcd.
@@ -151,16 +164,20 @@ fn founder<'p>(plan: &'p Plan, args: &Recover) -> Result<&'p NodePlan, Failure> 
     if let Some(name) = &args.on {
         return member(plan, "--on", name);
     }
-    let file = args.snapshot.rsplit('/').next().unwrap_or_default();
-    let name = file
-        .strip_prefix("etcd-")
-        .and_then(|rest| rest.get(..rest.len().checked_sub(TIME)?));
-    let taken_by = members(plan).find(|node| Some(node.name.as_str()) == name);
-    taken_by.ok_or_else(|| {
+    taken_by(plan, &args.snapshot).ok_or_else(|| {
+        let file = args.snapshot.rsplit('/').next().unwrap_or_default();
         Failure::Usage(format!(
             "{file} does not name a member of etcd: name the one that founds etcd anew with --on"
         ))
     })
+}
+
+/// The member whose name the snapshot's file has.
+fn taken_by<'p>(plan: &'p Plan, snapshot: &str) -> Option<&'p NodePlan> {
+    let file = snapshot.rsplit('/').next().unwrap_or_default();
+    let rest = file.strip_prefix("etcd-")?;
+    let name = rest.get(..rest.len().checked_sub(TIME)?)?;
+    members(plan).find(|node| node.name == name)
 }
 
 /// Machines that something else created have no firelay-recover.
@@ -208,18 +225,28 @@ fn refuse_unrendered(out: &Path, running: &[&NodePlan]) -> Result<(), Failure> {
 }
 
 /// One member is founded from the snapshot, those that run join it, and lost ones are created anew.
-fn steps(plan: &Plan, snapshot: &str, founder: &NodePlan, lost: impl Fn(&NodePlan) -> bool) -> Vec<Step> {
-    let on = |node: &NodePlan, purpose, commands: &[&str]| Step {
+fn steps(plan: &Plan, args: &Recover, founder: &NodePlan, lost: impl Fn(&NodePlan) -> bool) -> Vec<Step> {
+    let on = |node: &NodePlan, purpose: &str, commands: &[&str]| Step {
         machine: Some(node.name.clone()),
-        purpose,
+        purpose: purpose.to_owned(),
         commands: commands.iter().map(|&command| command.to_owned()).collect(),
     };
+    let snapshot = &args.snapshot;
     let recover = format!("firelay-recover {snapshot} --yes");
-    let mut steps = vec![on(
+    let elsewhere = taken_by(plan, snapshot).filter(|node| node.name != founder.name && !snapshot.starts_with(BUCKET));
+    let copied = elsewhere.map(|node| {
+        let purpose = format!(
+            "copy the snapshot to this path, from the disk of {} or from your backup",
+            node.name
+        );
+        on(founder, &purpose, &[&format!("ls -l {snapshot}")])
+    });
+    let mut steps: Vec<_> = copied.into_iter().collect();
+    steps.push(on(
         founder,
         "found etcd anew, with this machine as its only member",
         &[&recover],
-    )];
+    ));
     let others = || members(plan).filter(|node| node.name != founder.name);
     let purpose = match plan.etcd.external {
         true => "join it without the former data; go on when it is ready",
@@ -233,19 +260,20 @@ fn steps(plan: &Plan, snapshot: &str, founder: &NodePlan, lost: impl Fn(&NodePla
     };
     let running = others().filter(|node| !lost(node));
     steps.extend(running.map(|node| on(node, purpose, join)));
-    steps.extend(anew(plan, others().filter(|node| lost(node))));
+    steps.extend(anew(plan, &args.out, others().filter(|node| lost(node))));
     let machine = if plan.etcd.external { plan.founder() } else { founder };
     steps.push(on(machine, "see that all is well", &["firelay-status --cluster"]));
     steps
 }
 
-fn anew<'p>(plan: &Plan, lost: impl Iterator<Item = &'p NodePlan>) -> Option<Step> {
+fn anew<'p>(plan: &Plan, out: &Path, lost: impl Iterator<Item = &'p NodePlan>) -> Option<Step> {
     let names: Vec<_> = lost.map(|node| node.name.as_str()).collect();
     let render = format!("firelay render --founded --replace {}", names.join(" --replace "));
-    let nodes = (!plan.etcd.external).then(|| format!("kubectl delete node {}", names.join(" ")));
+    let kubectl = format!("kubectl --kubeconfig {}", shell_word(&out.join("admin.kubeconfig")));
+    let nodes = (!plan.etcd.external).then(|| format!("{kubectl} delete node {}", names.join(" ")));
     (!names.is_empty()).then(|| Step {
         machine: None,
-        purpose: "delete the Nodes of lost machines, and create these anew, one after the other",
+        purpose: "delete the Nodes of lost machines, and create these anew, one after the other".to_owned(),
         commands: nodes.into_iter().chain([render]).collect(),
     })
 }
@@ -253,14 +281,14 @@ fn anew<'p>(plan: &Plan, lost: impl Iterator<Item = &'p NodePlan>) -> Option<Ste
 impl Recovery<'_> {
     fn text(&self) -> String {
         let mut text = format!(
-            "cluster {}, from {}\n\nAs root, one step after the other:\n",
+            "cluster {}, from {}\n\nOne step after the other, as root on the machines:\n",
             self.cluster, self.snapshot
         );
         for (at, step) in self.steps.iter().enumerate() {
             let place = step
                 .machine
                 .as_deref()
-                .map_or_else(String::new, |name| format!("on {name}: "));
+                .map_or_else(|| "beside spec and bundle: ".to_owned(), |name| format!("on {name}: "));
             let _ = writeln!(text, "\n{}. {place}{}", at + 1, step.purpose);
             for command in &step.commands {
                 let _ = writeln!(text, "     {command}");

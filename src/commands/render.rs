@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     audit::{Catalogue, MachineFiles},
-    changes::{Action, Counts, MachineChange},
+    changes::{Action, Counts, MachineChange, steps},
     cli::{self, OutputFormat, Render, TemplateEngine},
     delivery::{
         Engine, Manifest, ManifestFile, escape,
@@ -50,8 +50,8 @@ pub fn run(args: &Render) -> Result<(), Failure> {
 pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let nodes = chosen(args, &project)?;
-    let secrets = SecretsFile::open(args, &project)?;
     let state = State::open(args.state.file.as_deref(), &args.inputs)?;
+    let secrets = SecretsFile::open(args, &project, &state)?;
     if args.out == Path::new("-") {
         return print(args, &project, &nodes, &secrets, &state);
     }
@@ -89,6 +89,7 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         Some((in_place, scripts)) => scripts.print(in_place, &project, &update),
         None => {
             tell_running(Counts::of(&changes, false));
+            warn_of_replaced(args, &project.plan, &changes);
             report(args, &project, &secrets.bundle, &written, &finished)
         }
     }
@@ -110,6 +111,26 @@ fn tell_running(counts: Counts) {
             parts.join(", ")
         ));
     }
+}
+
+/// Warns of machines that no script changes in place, in the order in which they are created anew. Programs that see new documents
+/// may replace all of them at once.
+fn warn_of_replaced(args: &Render, plan: &Plan, changes: &[MachineChange]) {
+    let is_asked = |change: &MachineChange| args.state.replace.contains(&change.name);
+    let replaced = { changes.iter() }.filter(|change| change.action == Action::Replace && !is_asked(change));
+    let replaced: Vec<_> = replaced.cloned().collect();
+    if replaced.is_empty() {
+        return;
+    }
+    let steps = plan::listed_steps(&steps(&replaced, plan.max_unavailable, None));
+    streams::tell(format_args!(
+        "warning: {} of the running cluster cannot be updated in place: replace them in this order, and go on when all machines of a step \
+         are Ready\n{}\n  \
+         = help: undo the change, or replace them one step after the other (docs/day-two.md); what creates machines may replace all at \
+         once, as `terraform apply` does",
+        streams::counted(replaced.len(), "machine"),
+        steps.join("\n")
+    ));
 }
 
 /// Puts bundle, tree and record in place, in this order: a record never names a document that was not written.
@@ -168,9 +189,10 @@ struct SecretsFile {
 
 impl SecretsFile {
     /// Loads the bundle, or creates one if there is none and `--new-secrets` allows it.
-    fn open(args: &Render, project: &Project) -> Result<Self, Failure> {
+    fn open(args: &Render, project: &Project, state: &State) -> Result<Self, Failure> {
         let path = bundle_path(&args.inputs);
         refuse_lost(&path, &args.out, &project.plan.name)?;
+        state.refuse_lost(&path, &project.plan.name)?;
         let new = args.new_secrets && path != Path::new("-") && is_missing(&path);
         let bundle = match new {
             true => bundle::create(&project.plan)?,

@@ -40,8 +40,9 @@ const RENDER: &str = "firelay render";
 /// Runs the verb.
 pub fn run(args: &SecretsRotate) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
-    let mut bundle = project.bundle(&args.inputs, "secrets rotate KEYS")?;
     let state = State::open(args.state.as_deref(), &args.inputs)?;
+    state.refuse_lost(&bundle_path(&args.inputs), &project.plan.name)?;
+    let mut bundle = project.bundle(&args.inputs, "secrets rotate KEYS")?;
     refuse_foreign(&state, &bundle)?;
     refuse_flags(args)?;
     refuse_useless(args, &project, &bundle)?;
@@ -235,6 +236,12 @@ fn refuse_early(args: &SecretsRotate, state: &State, bundle: &Bundle) -> Result<
     if let Some(script) = pending(&args.out, &tree.manifest) {
         return early(
             format!("{script} is there, and its machine may not have run it"),
+            "run all scripts in their order, then firelay update --done".to_owned(),
+        );
+    }
+    if record.pending().is_some_and(|pending| pending.keys) {
+        return early(
+            format!("{path} says that machines may not have the last one"),
             "run all scripts in their order, then firelay update --done".to_owned(),
         );
     }

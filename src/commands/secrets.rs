@@ -9,7 +9,8 @@ use super::{
     failure::{Failure, shell_word},
     git, kubeconfig,
     project::Project,
-    state, streams,
+    state::{self, State},
+    streams,
 };
 use crate::{
     age::Recipient,
@@ -36,9 +37,10 @@ struct Public {
 pub fn new(args: &SecretsNew) -> Result<(), Failure> {
     let recipients = recipients(&args.recipients)?;
     let project = Project::load(&args.inputs.spec)?;
+    let path = bundle_path(&args.inputs);
+    State::open(None, &args.inputs)?.refuse_lost(&path, &project.plan.name)?;
     let mut bundle = bundle::create(&project.plan)?;
     bundle.recipients = recipients;
-    let path = bundle_path(&args.inputs);
     save_bundle(&path, &bundle)?;
     git::warn_of_bundle(&path);
     Ok(())

@@ -13,16 +13,13 @@ use std::{
 pub use base::{AHEAD, ORDER, SETTINGS_ALONE, pending, refuse_foreign, same_cluster};
 pub use update::{Apply, Applying, Render as Rendering, Update, whole_second};
 
-use super::{
-    failure::Failure,
-    project::{print_findings, refusal},
-};
+use super::{bundle::is_missing, failure::Failure, project::refusal};
 use crate::{
     cli::Inputs,
     disk::{self, Access, Prepared},
     record::{self, Record, RecordText},
 };
-use firelay_yaml::diagnostic::Diagnostic;
+use firelay_yaml::diagnostic::{Diagnostic, Source};
 
 /// Ends of the names of bundles, in clear and sealed.
 const BUNDLES: [&str; 2] = [".secrets.yaml", ".secrets.yaml.age"];
@@ -52,6 +49,26 @@ impl State {
     /// The record.
     pub fn record(&self) -> Option<&Record> {
         self.text.as_ref().map(|text| &text.record)
+    }
+
+    /// Refuses to go on without the bundle of a founded cluster, beside its record: any other bundle makes another cluster.
+    pub fn refuse_lost(&self, bundle: &Path, cluster: &str) -> Result<(), Failure> {
+        let own = self.record().filter(|record| record.cluster == cluster);
+        let Some((record, at)) = own.and_then(|record| Some((record, record.founded_at?))) else {
+            return Ok(());
+        };
+        match bundle == Path::new("-") || !is_missing(bundle) {
+            true => Ok(()),
+            false => Err(Failure::Secrets(format!(
+                "there is no secrets bundle at {}, and {} is of a cluster that was founded on {} with the bundle {} (FL1102)\n  \
+                 = help: restore that bundle from a backup, or name its file with --secrets; a new bundle is a new cluster, to which \
+                 no machine of this record belongs: for one, give it another record with --state, or move this one away",
+                bundle.display(),
+                self.path.display(),
+                at.date(),
+                record.bundle
+            ))),
+        }
     }
 
     /// Exit code 3, with findings that point into the record.
@@ -90,9 +107,8 @@ impl State {
     }
 }
 
-fn refuse(source: &firelay_yaml::diagnostic::Source, findings: &[Diagnostic]) -> Failure {
-    print_findings(source, findings);
-    Failure::Refused(refusal(source.name(), findings))
+fn refuse(source: &Source, findings: &[Diagnostic]) -> Failure {
+    Failure::found(source.clone(), findings.to_vec(), refusal(source.name(), findings))
 }
 
 /// The record that a flag names, or that of the bundle.
@@ -115,7 +131,9 @@ fn path(inputs: &Inputs) -> PathBuf {
 fn read(path: &Path) -> Result<Option<String>, Failure> {
     let unread = |error: &io::Error| Failure::file("read the record", path, error);
     match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
         Err(error) => return Err(unread(&error)),
         Ok(found) if !found.is_file() => return Err(unread(&io::Error::other("it is not a regular file"))),
         Ok(found) if found.len() > LARGEST => return Err(unread(&io::Error::other("it is larger than any record"))),

@@ -3,9 +3,10 @@
 use std::{
     cell::RefCell,
     fmt::Display,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
 };
 
+use firelay_yaml::diagnostic::{self, Diagnostic, Source};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
@@ -88,19 +89,21 @@ pub fn tell(text: impl Display) {
     let _ = writeln!(stderr, "{text}").and_then(|()| stderr.flush());
 }
 
+/// Prints findings for people on stderr; the source has the places of its secrets.
+pub fn print_findings(source: &Source, findings: &[Diagnostic]) {
+    if !findings.is_empty() {
+        let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        tell(diagnostic::render(source, findings, color).trim_end());
+    }
+}
+
 impl Failure {
     /// Prints the message on stderr.
     pub fn print(&self) {
-        let (Self::Io(text)
-        | Self::Usage(text)
-        | Self::Refused(text)
-        | Self::Secrets(text)
-        | Self::Policy(text)
-        | Self::TooLarge(text)) = self
-        else {
-            return;
-        };
-        if !text.is_empty() {
+        if let Self::Found(found) = self {
+            print_findings(&found.source, &found.findings);
+        }
+        if let Some(text) = self.text().filter(|text| !text.is_empty()) {
             tell(format_args!("error: {text}"));
         }
     }

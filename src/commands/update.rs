@@ -6,22 +6,41 @@ use super::{
     failure::Failure,
     in_place::missing,
     render,
+    state::State,
     streams::{self, counted},
 };
 use crate::{
     cli,
-    tree::{TreeWriter, is_update},
+    tree::{MANIFEST, TreeWriter, is_update},
 };
 
 /// Runs the verb.
 pub fn run(args: &cli::Update) -> Result<(), Failure> {
     match args.done {
-        true => clear(&args.out),
+        true => done(args),
         false => render::run_with(&args.render(), Some(args)),
     }
 }
 
-/// Removes the scripts from the tree: all machines have what they bring.
+/// Records that all machines have what was rendered, and removes the scripts that brought it. Another clone has the record alone.
+fn done(args: &cli::Update) -> Result<(), Failure> {
+    let state = State::open(args.state.file.as_deref(), &args.inputs)?;
+    let pending = state.record().filter(|record| record.pending().is_some());
+    let has_tree = args.out.join(MANIFEST).exists();
+    if has_tree || pending.is_none() {
+        clear(&args.out)?;
+    }
+    let Some(record) = pending else { return Ok(()) };
+    state.place(state.prepare(&record.done())?)?;
+    streams::tell(format_args!(
+        "{}: all machines have Kubernetes {} and the last step of keys; commit it",
+        state.path.display(),
+        record.kubernetes
+    ));
+    Ok(())
+}
+
+/// Removes the scripts from the tree.
 fn clear(out: &Path) -> Result<(), Failure> {
     let tree = TreeWriter::begin(out)?;
     let Some(last) = tree.last().cloned() else {

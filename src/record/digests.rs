@@ -2,9 +2,11 @@
 //!
 //! Each digest stands beside the lines that it covers, so that a merge of two people's changes keeps both or reports a conflict.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use time::OffsetDateTime;
 
-use super::{MachineRecord, Record, keyed};
+use super::{MachineRecord, Pending, Record, keyed};
 use crate::secrets::Bundle;
 
 /// Of a cluster that is not founded.
@@ -29,6 +31,8 @@ impl Record {
             Some(at) => self.digest_versions(bundle, &at.unix_timestamp().to_be_bytes()),
             None => self.digest_versions(bundle, NOT_FOUNDED),
         };
+        self.machine_names = self.digests_of_names(bundle).into_values().collect();
+        self.machine_names.sort();
         self.steps_digest = self.digest_steps(bundle);
         for (name, machine) in &mut self.machines {
             machine.entry_digest = machine.digest_entry(name, bundle);
@@ -54,7 +58,7 @@ impl Record {
             return None;
         }
         if !self.has_digest_of_versions(bundle) {
-            let reason = "`versionsDigest` is not of these versions and of `foundedAt`";
+            let reason = "`versionsDigest` is not of these versions, of `pending` and of `foundedAt`";
             return Some(edited(&["kubernetes"], reason));
         }
         if self.steps_digest != self.digest_steps(bundle) {
@@ -62,8 +66,33 @@ impl Record {
             return Some(edited(&["stepsDigest"], reason));
         }
         let mut machines = self.machines.iter();
-        let (name, _) = machines.find(|(name, own)| own.entry_digest != own.digest_entry(name, bundle))?;
-        Some(edited(&["machines", name], "`entryDigest` is not of these values"))
+        match machines.find(|(name, own)| own.entry_digest != own.digest_entry(name, bundle)) {
+            Some((name, _)) => Some(edited(&["machines", name], "`entryDigest` is not of these values")),
+            None => self.edited_names(bundle),
+        }
+    }
+
+    /// A machine that was taken out, or one that is here although it was removed. A record of an earlier version does not have the names.
+    fn edited_names(&self, bundle: &Bundle) -> Option<Edited> {
+        let own = self.digests_of_names(bundle);
+        let known: BTreeSet<_> = self.machine_names.iter().collect();
+        let is_unknown = |(_, digest): &(&String, &String)| !known.contains(digest);
+        let unknown = own.iter().find(is_unknown).filter(|_| !known.is_empty());
+        if let Some((name, _)) = unknown {
+            let path = vec!["machines".to_owned(), name.clone()];
+            let reason = "`machineNames` does not have this machine";
+            return Some(Edited { path, reason });
+        }
+        (known.len() > own.len()).then(|| Edited {
+            path: vec!["machineNames".to_owned()],
+            reason: "`machineNames` has machines that are not in `machines`",
+        })
+    }
+
+    fn digests_of_names(&self, bundle: &Bundle) -> BTreeMap<String, String> {
+        let digest = |name: &String| keyed(bundle, b"name\0", std::iter::once(name.as_bytes()));
+        let names = self.machines.keys();
+        names.map(|name| (name.clone(), digest(name))).collect()
     }
 
     /// A record of an earlier version does not have these values.
@@ -74,7 +103,9 @@ impl Record {
         let proxy = self
             .kube_proxy
             .map(|has| if has { b"proxy".as_slice() } else { b"none" });
-        let parts = [text.as_bytes()].into_iter().chain(issuers).chain(proxy);
+        // A record that has the names cannot pass for one of an earlier version.
+        let names = (!self.machine_names.is_empty()).then_some(b"names".as_slice());
+        let parts = [text.as_bytes()].into_iter().chain(issuers).chain(proxy).chain(names);
         keyed(bundle, b"steps\0", parts)
     }
 
@@ -94,7 +125,10 @@ impl Record {
             self.crio.as_ref(),
         ];
         let versions = versions.map(|version| version.map(ToString::to_string).unwrap_or_default());
+        let pending = self.pending.clone().map(|own| Pending { done: false, ..own });
+        let pending = pending.map(|own| serde_json::to_string(&own).unwrap_or_default());
         let parts = versions.iter().map(String::as_bytes).chain([founded]);
+        let parts = parts.chain(pending.iter().map(String::as_bytes));
         keyed(bundle, b"versions\0", parts)
     }
 }

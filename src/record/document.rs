@@ -8,9 +8,16 @@ use firelay_yaml::{
 
 /// Said above every record.
 const HEAD: &str = "# What firelay knows of this cluster between two renders. It holds no secret: commit it with the spec.\n\
-                    # firelay writes it; after a merge keep the lines of both sides.\n";
+                    # firelay writes it. In a conflict of git keep the lines of both sides, and of a machine that both have, one.\n";
 /// The last line, the end of a YAML document: without it lines are missing. Editors add blank lines, and git may end lines with CR.
 const END: &str = "...";
+/// A key that a record with that last line has.
+const DIGEST: &str = "Digest: ";
+/// The line above the machines.
+const MACHINES: &str = "\nmachines:\n";
+const ENDS_EARLY: &str = "the record ends too early: its last line is not `...`";
+/// Codes of a text that is no YAML, and of a key that is given twice: of a machine that both sides changed.
+const FORM: [&str; 2] = ["FL0001", "FL0003"];
 /// Words with which a merge of git that was not finished begins a line.
 const CONFLICT: [&str; 3] = ["<<<<<<< ", "=======", ">>>>>>> "];
 
@@ -46,12 +53,19 @@ impl RecordText {
 
     /// The place of the value at a path of keys, or of the nearest value above it.
     pub fn span(&self, path: &[&str]) -> Span {
-        let mut node = &self.root;
+        let (mut node, mut span) = (&self.root, self.root.span);
         for key in path {
-            let Some(below) = node.get(key) else { break };
+            let entry = node.entries().iter().find(|(name, _)| name.text() == Some(key));
+            let Some((name, below)) = entry else { break };
+            // A machine is on one line, which is long.
+            span = if below.entries().is_empty() {
+                below.span
+            } else {
+                name.span
+            };
             node = below;
         }
-        node.span
+        span
     }
 
     /// `firelay.state.yaml:12`, the line of the value at a path.
@@ -65,15 +79,18 @@ impl RecordText {
 fn read(text: &str) -> Result<(Record, Node<'static>), Vec<Diagnostic>> {
     if let Some(at) = conflict(text) {
         let finding = Diagnostic::error("FL1201", "the record holds a merge of git that was not finished").at(at);
-        return Err(vec![
-            finding.help("keep the machines of both sides, remove the marks, and render"),
-        ]);
+        return Err(vec![finding.help(
+            "keep the lines of both sides, of a machine that both have the line of one, remove the marks, and render; \
+                 docs/day-two.md has a setting by which git does so itself",
+        )]);
     }
     if text.lines().all(|line| line.trim().is_empty() || line.starts_with('#')) {
         return Err(vec![incomplete("the record is empty")]);
     }
-    let tree = Tree::parse(text)?;
-    let record: Record = firelay_yaml::decode_partial(&tree, &[]).complete()?;
+    let (record, root) = decoded(text).map_err(|findings| match has_end(text) || !text.contains(DIGEST) {
+        true => findings.into_iter().map(of_merge).collect(),
+        false => vec![incomplete(ENDS_EARLY)],
+    })?;
     let known = [
         ("apiVersion", &record.api_version, Record::API_VERSION),
         ("kind", &record.kind, Record::KIND),
@@ -83,18 +100,37 @@ fn read(text: &str) -> Result<(Record, Node<'static>), Vec<Diagnostic>> {
             "FL1201",
             format!("not a record of firelay: `{key}` is {own}, not {known}"),
         );
-        let at = tree.root.get(key).map(|node| node.span);
+        let at = root.get(key).map(|node| node.span);
         return Err(vec![finding.at(at).help(
             "name the record with --state; a newer version of firelay may have written it",
         )]);
     }
-    let mut lines = text.lines().map(str::trim_end);
-    if record.has_digests() && lines.rfind(|line| !line.is_empty() && !line.starts_with('#')) != Some(END) {
-        return Err(vec![incomplete(
-            "the record ends too early: its last line is not `...`",
-        )]);
+    if record.has_digests() && !has_end(text) {
+        return Err(vec![incomplete(ENDS_EARLY)]);
     }
+    Ok((record, root))
+}
+
+fn decoded(text: &str) -> Result<(Record, Node<'static>), Vec<Diagnostic>> {
+    let tree = Tree::parse(text)?;
+    let record = firelay_yaml::decode_partial(&tree, &[]).complete()?;
     Ok((record, tree.root.detached()))
+}
+
+fn has_end(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_end);
+    lines.rfind(|line| !line.is_empty() && !line.starts_with('#')) == Some(END)
+}
+
+/// A finding about the form of a record, which a merge leaves if it keeps too much or too little.
+fn of_merge(finding: Diagnostic) -> Diagnostic {
+    match finding.help {
+        Some(_) if !FORM.contains(&finding.code) => finding,
+        _ => finding.help(
+            "firelay alone writes the record: bring it back from version control; after a merge of git every machine has one line, of \
+             one side",
+        ),
+    }
 }
 
 fn incomplete(message: &str) -> Diagnostic {
@@ -115,9 +151,23 @@ fn conflict(text: &str) -> Option<Span> {
     None
 }
 
+/// The text with the name of each machine on a line of its own, which never changes: git reports a conflict between changes of
+/// neighbouring lines.
+fn apart(text: &str) -> String {
+    let Some((head, machines)) = text.split_once(MACHINES) else {
+        return text.to_owned();
+    };
+    let line = |line: &str| match line.strip_prefix("  ").and_then(|own| own.split_once(": {")) {
+        Some((name, values)) => format!("  {name}:\n    {{{values}"),
+        None => line.to_owned(),
+    };
+    let lines: String = machines.split_inclusive('\n').map(line).collect();
+    format!("{head}{MACHINES}{lines}")
+}
+
 impl Record {
     /// The record as YAML.
     pub fn to_yaml(&self) -> Result<String, firelay_yaml::Error> {
-        Ok(HEAD.to_owned() + &firelay_yaml::emit(self)? + END + "\n")
+        Ok(HEAD.to_owned() + &apart(&firelay_yaml::emit(self)?) + END + "\n")
     }
 }

@@ -14,9 +14,9 @@ const PATH: [&str; 3] = ["kubernetes", "apiServer", "encryption"];
 type Refusal = (String, String);
 
 /// A further step, while control planes may not have taken the last one.
-fn unfinished(script: &str) -> Refusal {
+fn unfinished(shown: &str) -> Refusal {
     (
-        format!("encryption changes step by step, and the last update may not be over: {script} is there"),
+        format!("encryption changes step by step, and the last update may not be over: {shown}"),
         "run all scripts in their order, then firelay update --done".to_owned(),
     )
 }
@@ -35,9 +35,9 @@ impl Change<'_> {
         let resources = own.map(|own| own.resources.clone()).unwrap_or_default();
         let changes = old != new || self.record.encrypted_resources != resources;
         let changes = self.record.encryption.is_some() && changes;
-        let (key, (message, help)) = match (key_step(&old, &new, several), self.pending) {
+        let (key, (message, help)) = match (key_step(&old, &new, several), self.open_step()) {
             (Some(refusal), _) => ("encryption", refusal),
-            (None, Some(script)) if several && changes => ("encryption", unfinished(script)),
+            (None, Some(shown)) if several && changes => ("encryption", unfinished(&shown)),
             (None, _) => ("encryptedResources", self.resource_step(own?, several)?),
         };
         let at = self.place(&PATH).or_else(|| self.place(&PATH[..1]));

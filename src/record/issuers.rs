@@ -28,6 +28,12 @@ impl Change<'_> {
                 format!("API servers that run would refuse tokens of the issuer {signs}"),
                 format!("put it behind {signed}, update all control planes, and then put it first: docs/rotate.md"),
             )
+        } else if several && *old != new {
+            let shown = self.open_step()?;
+            (
+                format!("issuers change step by step, and the last update may not be over: {shown}"),
+                "run all scripts in their order, then firelay update --done".to_owned(),
+            )
         } else {
             return None;
         };

@@ -10,6 +10,8 @@ mod encryption;
 mod issuers;
 mod kube_proxy;
 mod network;
+mod one_line;
+mod pending;
 mod rules;
 
 use std::{collections::BTreeMap, net::IpAddr};
@@ -21,6 +23,7 @@ use time::OffsetDateTime;
 
 pub use digests::Edited;
 pub use document::{RecordText, Refused};
+pub use pending::Pending;
 pub use rules::{Applied, Change, MINOR_STEPS, OVERRIDABLE, changed_values, check};
 
 use crate::{
@@ -100,7 +103,10 @@ pub struct Record {
     /// Version of CRI-O in the documents; absent with containerd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crio: Option<Version>,
-    /// Keyed digest of these versions, and of the founding's date. Absent in records of earlier versions.
+    /// The state before this one, which machines may still have.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "one_line::value")]
+    pub pending: Option<Pending>,
+    /// Keyed digest of these versions, of what is pending, and of the founding's date. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub versions_digest: String,
     /// Values that a running cluster cannot change.
@@ -134,10 +140,15 @@ pub struct Record {
         with = "time::serde::rfc3339::option"
     )]
     pub administrator: Option<OffsetDateTime>,
+    /// Keyed digests of the names below, sorted: nobody can take a machine out of the record without the bundle. Absent in records of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machine_names: Vec<String>,
     /// Machines and pools by name.
+    #[serde(serialize_with = "one_line::values")]
     pub machines: BTreeMap<String, MachineRecord>,
     /// Findings that somebody overrode.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "one_line::items")]
     pub accepted: Vec<Accepted>,
 }
 
@@ -273,6 +284,7 @@ impl Record {
             etcd: plan.etcd.version.clone(),
             containerd: runtime(RuntimeKind::Containerd),
             crio: runtime(RuntimeKind::Crio),
+            pending: None,
             versions_digest: String::new(),
             fixed: Fixed::of(plan, bundle),
             founding: BTreeMap::new(),
@@ -283,6 +295,7 @@ impl Record {
             kube_proxy: Some(plan.kubernetes.kube_proxy.is_some()),
             steps_digest: String::new(),
             administrator: None,
+            machine_names: Vec::new(),
             machines: BTreeMap::new(),
             accepted: Vec::new(),
         }
@@ -338,6 +351,7 @@ impl Record {
             etcd: base.etcd.clone(),
             containerd: base.containerd.clone(),
             crio: base.crio.clone(),
+            pending: base.pending().cloned(),
             encryption: base.encryption.clone(),
             encrypted_resources: base.encrypted_resources.clone(),
             datapath: base.datapath.clone(),

@@ -12,7 +12,7 @@ use firelay_yaml::{
 use semver::Version;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::{Fixed, Founding, MachineRecord, Record, RecordText};
+use super::{Fixed, Founding, MachineRecord, Pending, Record, RecordText};
 use crate::{
     plan::{NodePlan, Plan},
     profile::KubernetesProfile,
@@ -115,6 +115,14 @@ pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
 }
 
 impl<'a> Change<'a> {
+    /// Whatever shows that control planes may not have the last step of keys, encryption or issuers.
+    pub(super) fn open_step(&self) -> Option<String> {
+        let script = self.pending.map(|script| format!("{script} is there"));
+        let keys = self.record.pending().is_some_and(|own| own.keys);
+        let recorded = || format!("{} says that control planes may lack it", self.text.line(&["pending"]));
+        script.or_else(|| keys.then(recorded))
+    }
+
     /// The place of the value at a path of the spec, if it has it.
     pub(super) fn place(&self, path: &[&str]) -> Option<Span> {
         let found = path.iter().try_fold(self.spec?, |node, key| node.get(key));
@@ -271,6 +279,31 @@ impl<'a> Change<'a> {
         let (old, new) = (&self.record.kubernetes, &self.plan.kubernetes.version);
         self.version("Kubernetes", old, new, &["kubernetes", "version"], "kubernetes")
             .or_else(|| self.unfinished())
+            .or_else(|| {
+                self.older("Kubernetes", &self.plan.kubernetes.version, |own| {
+                    own.kubernetes.as_ref()
+                })
+            })
+    }
+
+    /// A minor that follows one which machines may not have, as the record says.
+    fn older(
+        &self,
+        program: &str,
+        new: &Version,
+        oldest: impl Fn(&'a Pending) -> Option<&'a Version>,
+    ) -> Option<Diagnostic> {
+        let oldest = self.record.pending().and_then(oldest)?;
+        let is_skipped = (new.major, new.minor) > (oldest.major, oldest.minor + MINOR_STEPS);
+        let message = format!("{program} is upgraded one minor at a time, and the last update may not be over");
+        let path = [program.to_lowercase(), "version".to_owned()];
+        let path: Vec<_> = path.iter().map(String::as_str).collect();
+        let at = self.place(&path).or_else(|| self.place(&["kubernetes", "version"]));
+        let finding = is_skipped.then(|| Diagnostic::error("FL1212", message).at(at))?;
+        let line = self.text.line(&["pending"]);
+        Some(finding.label(format!("machines may still have {oldest} ({line}), and {new} is more than one minor on")).help(
+            "update or replace all machines in the order of the plan; when all have the version of the record: firelay update --done",
+        ))
     }
 
     /// The next minor, while machines may not have the last one.
@@ -332,6 +365,7 @@ impl<'a> Change<'a> {
         let (old, new) = (&self.record.etcd, &self.plan.etcd.version);
         let mut findings: Vec<_> = self
             .version("etcd", old, new, &["etcd", "version"], "etcd")
+            .or_else(|| self.older("etcd", new, |own| own.etcd.as_ref()))
             .into_iter()
             .collect();
         if let Some(running) = self.running.filter(|running| old != new && !running.etcd.matches(new)) {

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// A mapping that is written on one line.
+pub use serde_yaml::FlowMap;
+
 /// A value that could not be written as YAML.
 #[derive(Debug, thiserror::Error)]
 #[error("could not write YAML: {0}")]

@@ -36,7 +36,7 @@ fn event(bundle: &Bundle, group: &Group<'_>, end: OffsetDateTime, now: OffsetDat
     let summary = escaped(&format!("{}: {}{on} ends", bundle.cluster, first.title));
     let subject = first.subject.as_deref().filter(|_| group.machines.len() < 2);
     let subject = subject.map_or_else(String::new, |subject| format!("Subject: {subject}\n"));
-    let text = format!("{subject}It is {}. Then {}.", first.renewal.text(), first.stops);
+    let text = format!("{subject}It is {}. If it ends: {}.", first.renewal.text(), first.stops);
     let mut lines = vec![
         "BEGIN:VEVENT".to_owned(),
         format!("UID:{}", identifier(bundle, group)),

@@ -284,7 +284,7 @@ fn of_bundle<'a>(plan: &Plan, bundle: &'a Bundle, dates: &Dates) -> Result<Vec<C
     if let Some(Keys::Authorities(other)) = bundle.rotating() {
         let suffix = match other {
             Generation::Next(_) => ", the next one",
-            Generation::Previous(_) => ", the last one",
+            Generation::Previous(_) => ", the former one",
         };
         let other = other.key();
         authorities.extend(named([&other.kubernetes, &other.etcd, &other.front_proxy], suffix));

@@ -86,7 +86,7 @@ fn rows(group: &Group<'_>, now: OffsetDateTime) -> [Vec<String>; 2] {
         Some(end) => (
             end.date().to_string(),
             coloured(first, end, now),
-            format!("  {}; then {}", first.renewal.text(), first.stops),
+            format!("  {}; if it ends: {}", first.renewal.text(), first.stops),
         ),
         None => ("never".to_owned(), String::new(), format!("  {}", first.stops)),
     };

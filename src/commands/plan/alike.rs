@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use firelay_verify::digest_of_class;
 use rayon::prelude::*;
 
-use super::super::{project::Project, state::Update};
+use super::super::{last_tree::LastTree, project::Project, state::Update};
 use crate::{
     changes::{FieldChange, FileChange, MachineChange},
     plan::NodePlan,
     profile::DocumentFormat,
-    tree::{ManifestFile, TreeReader},
+    tree::ManifestFile,
 };
 
 /// Ends of names of files that each machine has for itself, or may have.
@@ -27,18 +27,18 @@ pub(super) struct Group<'p> {
 pub(super) struct Alike<'a> {
     project: &'a Project,
     update: &'a Update<'a>,
-    last: &'a TreeReader,
+    last: &'a LastTree<'a>,
     /// The readable document of each machine.
-    documents: BTreeMap<&'a str, &'a ManifestFile>,
+    documents: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> Alike<'a> {
-    pub(super) fn new(project: &'a Project, update: &'a Update<'a>, last: &'a TreeReader) -> Self {
+    pub(super) fn new(project: &'a Project, update: &'a Update<'a>, last: &'a LastTree<'a>) -> Self {
         let name = DocumentFormat::CloudInit.file_name();
         let is_document = |node: &str, file: &ManifestFile| file.path == format!("nodes/{node}/{name}");
         let documents = last.manifest.files.iter().filter_map(|file| {
             let node = file.node.as_deref()?;
-            is_document(node, file).then_some((node, file))
+            is_document(node, file).then_some((node, file.path.as_str()))
         });
         Self {
             project,

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, io,
+    io,
     ops::Deref,
     path::Path,
     sync::{LazyLock, atomic::Ordering},
@@ -13,8 +13,8 @@ use firelay_yaml::Node;
 use rayon::prelude::*;
 
 use super::super::{
-    assembly::Assembly, documents::Documents, failure::Failure, progress, project::Project, rendered::Rendered,
-    state::Update, why,
+    assembly::Assembly, documents::Documents, failure::Failure, last_tree::LastTree, progress, project::Project,
+    rendered::Rendered, state::Update, why,
 };
 use super::alike::Alike;
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
     record,
     redact::secret_values,
     secrets::Bundle,
-    tree::{Manifest, ManifestFile, Role, TreeReader, TreeWriter, is_update},
+    tree::{Manifest, ManifestFile, Role, TreeWriter, is_update},
 };
 
 /// Machines that are compared together, and of which what they share is parsed once.
@@ -43,13 +43,15 @@ const SHORTEST: usize = 4;
 pub(super) fn changes(
     project: &Project,
     update: &Update<'_>,
-    last: Option<&TreeReader>,
+    last: Option<&Manifest>,
 ) -> Result<Vec<MachineChange>, Failure> {
     let assembly = update.assembly()?;
+    let last = last.map(|last| LastTree::new(last, update.out()));
     let secrets = LazyLock::new(|| Secrets::of(project, assembly.bundle()));
-    let compared = |nodes: &[&NodePlan]| compared(project, (update, &assembly), last, (nodes, &secrets));
-    let alike = last.map(|last| Alike::new(project, update, last));
+    let compared = |nodes: &[&NodePlan]| compared(project, (update, &assembly), last.as_ref(), (nodes, &secrets));
+    let alike = last.as_ref().map(|last| Alike::new(project, update, last));
     let mut changes = by_groups(project, alike.as_ref(), compared)?;
+    update.refuse_damaged(last.as_ref())?;
     changes.extend(update.removed());
     update.configure(&mut changes);
     explain(project, &mut changes)?;
@@ -87,7 +89,7 @@ fn by_groups(
 fn compared(
     project: &Project,
     (update, assembly): (&Update<'_>, &Assembly<'_>),
-    last: Option<&TreeReader>,
+    last: Option<&LastTree<'_>>,
     (nodes, secrets): (&[&NodePlan], &(impl Deref<Target = Secrets> + Sync)),
 ) -> Result<Vec<MachineChange>, Failure> {
     in_parts(nodes, |part| {
@@ -99,13 +101,7 @@ fn compared(
         };
         let digests: Vec<_> = part.iter().zip(&new.files).map(digest).collect();
         let digests: Vec<_> = digests.iter().map(String::as_str).collect();
-        let unpack = |nodes: &[&NodePlan]| {
-            let read = |last: &TreeReader| {
-                let fetch = |path: &str| fs::read(last.root.join(path));
-                unpacked(&last.manifest, nodes, &fetch, &last.root)
-            };
-            Ok((last.map(read).transpose()?.unwrap_or_default(), new.unpacked(nodes)?))
-        };
+        let unpack = |nodes: &[&NodePlan]| Ok((machines(last, nodes)?, new.unpacked(nodes)?));
         changes_of_part(update, (part, &digests), unpack, secrets)
     })
 }
@@ -250,18 +246,31 @@ fn changes_of(
     let bundle = update.bundle();
     let secrets = LazyLock::new(|| Secrets::of(project, bundle));
     let rendered = record::machines_of_tree(bundle, manifest);
-    in_parts(nodes, |part| {
+    let last = last.map(|last| LastTree::new(last, out));
+    let changes = in_parts(nodes, |part| {
         let digest = |node: &&NodePlan| rendered.get(&node.name).map_or("", |own| own.digest.as_str());
         let digests: Vec<_> = part.iter().map(digest).collect();
         let unpack = |nodes: &[&NodePlan]| {
-            let old = last.map(|last| unpacked(last, nodes, &|path| fs::read(out.join(path)), out));
-            Ok((
-                old.transpose()?.unwrap_or_default(),
-                unpacked(manifest, nodes, fetch, out)?,
-            ))
+            let new = unpacked(manifest, nodes, fetch, out)?;
+            Ok((machines(last.as_ref(), nodes)?, new))
         };
         changes_of_part(update, (part, &digests), unpack, &secrets)
-    })
+    })?;
+    update.refuse_damaged(last.as_ref())?;
+    Ok(changes)
+}
+
+fn machines(last: Option<&LastTree<'_>>, nodes: &[&NodePlan]) -> Result<Machines, Failure> {
+    last.map_or_else(|| Ok(Machines::new()), |last| last_machines(last, nodes))
+}
+
+/// The machines of the last tree, without those whose documents are damaged.
+pub(in super::super) fn last_machines(last: &LastTree<'_>, nodes: &[&NodePlan]) -> Result<Machines, Failure> {
+    let mut machines = unpacked(last.manifest, nodes, &|path| last.read(path), last.root)?;
+    for damage in last.damaged() {
+        machines.remove(&damage.node);
+    }
+    Ok(machines)
 }
 
 fn described((mut file, bytes): (ManifestFile, &[u8])) -> (ManifestFile, &[u8]) {
@@ -284,7 +293,10 @@ pub(in super::super) fn changed(
             moves: moves(old, new),
             ..change.with_files(changes::compare(before, after, &is_secret))
         },
-        _ => change.whole(changes::Action::Replace, "its document cannot be unpacked".to_owned()),
+        _ => {
+            let reason = "its last document is not as it was rendered, so that the files that differ are not known";
+            change.whole(Action::Unknown, reason.to_owned())
+        }
     }
 }
 

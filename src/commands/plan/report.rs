@@ -1,9 +1,9 @@
 //! The plan for people, as JSON, and as SARIF.
 
 use firelay_base::table::{bold, green, red, yellow};
-use firelay_yaml::diagnostic::{self, Source};
+use firelay_yaml::diagnostic::{self, Diagnostic, Source};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use time::OffsetDateTime;
 
 use super::{
@@ -42,6 +42,8 @@ pub(in super::super) struct Report<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     upgrades: Vec<Upgrade>,
     findings: Value,
+    /// Findings that flags of this run override.
+    accepted: Value,
 }
 
 #[derive(Serialize)]
@@ -49,6 +51,52 @@ struct Versions {
     #[serde(skip_serializing_if = "Option::is_none")]
     old: Option<String>,
     new: String,
+}
+
+/// Accepted findings are results that are suppressed: a code review shows neither an alarm nor that it was mended.
+fn sarif(source: &Source, findings: &[Diagnostic], accepted: &[Diagnostic]) -> Value {
+    let mut sarif = diagnostic::to_sarif(source, &[findings, accepted].concat());
+    let results = sarif["runs"][0]["results"].as_array_mut();
+    for result in results.into_iter().flatten().skip(findings.len()) {
+        let code = result["ruleId"].as_str().unwrap_or_default();
+        let justification = format!("--accept {code}");
+        result["suppressions"] = json!([{ "kind": "external", "justification": justification }]);
+    }
+    sarif
+}
+
+/// Prints a plan that there is not, with the findings or the message of its failure, and returns the rest for stderr.
+pub(super) fn print_failure(failure: Failure, output: Findings) -> Result<Failure, Failure> {
+    let (source, findings, rest) = match failure {
+        Failure::Found(found) => (found.source, found.findings, Failure::Refused(found.verdict)),
+        failure => (Source::default(), of_text(&failure).into_iter().collect(), failure),
+    };
+    let text = rest.text().unwrap_or_default();
+    match output {
+        Findings::Text => {}
+        Findings::Json => {
+            streams::json(&json!({ "error": text, "findings": diagnostic::to_json(&source, &findings) }))?
+        }
+        Findings::Sarif => {
+            let mut sarif = diagnostic::to_sarif(&source, &findings);
+            let notification = json!({ "level": "error", "message": { "text": text } });
+            sarif["runs"][0]["invocations"] =
+                json!([{ "executionSuccessful": false, "toolExecutionNotifications": [notification] }]);
+            streams::json(&sarif)?;
+        }
+    }
+    Ok(rest)
+}
+
+/// The finding of a message that has a code.
+fn of_text(failure: &Failure) -> Option<Diagnostic> {
+    let (message, help) = failure
+        .text()?
+        .split_once("\n  = help: ")
+        .unwrap_or((failure.text()?, ""));
+    let (message, code) = message.strip_suffix(')')?.rsplit_once(" (")?;
+    let finding = Diagnostic::error(diagnostic::story(code)?.code, message);
+    Some(finding.help(help.replace("\n  = help: ", "; ")))
 }
 
 impl<'a> Report<'a> {
@@ -76,6 +124,7 @@ impl<'a> Report<'a> {
             steps,
             upgrades: Vec::new(),
             findings: diagnostic::to_json(&redact_spec(&project.spec), &update.findings),
+            accepted: diagnostic::to_json(&redact_spec(&project.spec), &update.accepted),
         }
     }
 
@@ -93,7 +142,7 @@ impl<'a> Report<'a> {
         let source: &Source = &redact_spec(&project.spec);
         match output {
             Findings::Json => streams::json(self),
-            Findings::Sarif => streams::json(&diagnostic::to_sarif(source, &update.findings)),
+            Findings::Sarif => streams::json(&sarif(source, &update.findings, &update.accepted)),
             Findings::Text => {
                 print_findings(source, &update.findings);
                 streams::text(&self.text())
@@ -147,19 +196,9 @@ impl<'a> Report<'a> {
         if self.steps.is_empty() || self.founded_at.is_none() {
             return Vec::new();
         }
-        let step = |(number, one): (usize, &Step)| format!("  {}. {}", number + 1, step(one));
-        let steps = self.steps.iter().enumerate().take(STEPS).map(step);
-        let more = self
-            .steps
-            .len()
-            .checked_sub(STEPS + 1)
-            .map(|more| format!("  and {} more steps", more + 1));
         let head = "Order; go on when all machines of a step are Ready:".to_owned();
-        [String::new(), bold(&head)]
-            .into_iter()
-            .chain(steps)
-            .chain(more)
-            .collect()
+        let steps = listed_steps(&self.steps);
+        [String::new(), bold(&head)].into_iter().chain(steps).collect()
     }
 
     pub(in super::super) fn summary(&self) -> String {
@@ -209,6 +248,14 @@ pub(in super::super) fn verb(action: Action) -> &'static str {
         Action::InPlace => "update",
         _ => "replace",
     }
+}
+
+/// Steps for people, a line each; the first of many.
+pub(in super::super) fn listed_steps(steps: &[Step]) -> Vec<String> {
+    let line = |(number, one): (usize, &Step)| format!("  {}. {}", number + 1, step(one));
+    let more = steps.len().checked_sub(STEPS + 1);
+    let more = more.map(|more| format!("  and {} more steps", more + 1));
+    steps.iter().enumerate().take(STEPS).map(line).chain(more).collect()
 }
 
 /// A step for people, without its number.

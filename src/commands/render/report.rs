@@ -126,10 +126,10 @@ fn summary(out: &Path, nodes: &[Written], written: &tree::Report) -> String {
     let first = nodes.iter().map(|node| node.expires).min();
     let expires = first.and_then(|at| at.format(&Rfc3339).ok()).unwrap_or_default();
     format!(
-        "wrote {} ({platforms}; {forms}) to {}: {} files new or changed, {} unchanged, {} removed; certificates hold until {expires}",
+        "wrote {} ({platforms}; {forms}) to {}: {} new or changed, {} unchanged, {} removed; certificates hold until {expires}",
         streams::counted(nodes.len(), "document"),
         out.display(),
-        written.written.len(),
+        streams::counted(written.written.len(), "file"),
         written.unchanged.len(),
         written.removed.len(),
     )

@@ -1,7 +1,7 @@
 //! The record before a render, compared with the bundle and with the tree in place.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -10,7 +10,11 @@ use firelay_yaml::diagnostic::Diagnostic;
 use time::{Duration, OffsetDateTime};
 
 use super::{
-    super::{failure::Failure, streams},
+    super::{
+        failure::Failure,
+        last_tree::{Damage, LastTree},
+        streams,
+    },
     Rendering, State, Update, whole_second,
 };
 use crate::{
@@ -24,6 +28,9 @@ pub const ORDER: &str = "ORDER";
 /// A line of that list: no script brings another program, so that an upgrade does not depend on them. Scripts run in their order on
 /// each machine.
 pub const SETTINGS_ALONE: &str = "# settings alone: the next minor of Kubernetes does not wait for these scripts";
+
+/// Findings of one kind that are shown.
+const SHOWN: usize = 8;
 
 /// Clocks of two machines may differ by this.
 pub const AHEAD: Duration = Duration::hours(1);
@@ -59,6 +66,38 @@ impl Update<'_> {
         }
     }
 
+    /// Refuses to compare documents that are not as the last render left them: no machine has an edited one.
+    pub fn refuse_damaged(&self, last: Option<&LastTree<'_>>) -> Result<(), Failure> {
+        let Some(last) = last.filter(|_| self.is_founded()) else {
+            return Ok(());
+        };
+        match self.of_damaged(last.root, &last.damaged()) {
+            findings if findings.is_empty() => Ok(()),
+            findings => Err(self.state.refuse(&findings)),
+        }
+    }
+
+    fn of_damaged(&self, root: &Path, damaged: &BTreeSet<Damage>) -> Vec<Diagnostic> {
+        let text = self.state.text.as_ref();
+        let one = |Damage { node, path, is_missing }: &Damage| {
+            let file = root.join(path);
+            let message = match is_missing {
+                true => format!("{} of the last render is missing", file.display()),
+                false => format!(
+                    "{} is not the file that the last render wrote: its SHA-256 differs",
+                    file.display()
+                ),
+            };
+            let finding = Diagnostic::error("FL1206", message).at(text.map(|text| text.span(&["machines", node])));
+            finding.label(format!("without it nobody knows what differs on {node}")).help(format!(
+                "bring the spec to what was committed with this record, and render into {}: the file is made again, to the same bytes; then make \
+                 this change",
+                root.display()
+            ))
+        };
+        damaged.iter().take(SHOWN).map(one).collect()
+    }
+
     fn stale(&self, machines: &[Contradiction]) -> Vec<Diagnostic> {
         let out = self.render.out.display();
         let text = self.state.text.as_ref();
@@ -86,7 +125,7 @@ impl Update<'_> {
             };
             finding.at(at)
         };
-        machines.iter().take(8).map(one).collect()
+        machines.iter().take(SHOWN).map(one).collect()
     }
 }
 
@@ -139,8 +178,8 @@ fn of_edited(text: &RecordText, edited: &Edited) -> Diagnostic {
     let path: Vec<_> = edited.path.iter().map(String::as_str).collect();
     let finding = Diagnostic::error("FL1203", "values in this record were edited by hand").at(text.span(&path));
     finding.label(edited.reason).help(
-        "bring the record back from version control; firelay alone writes it. After a merge take all lines of a machine, and all \
-         versions, from one side",
+        "bring the record back from version control; firelay alone writes it. After a merge keep the lines of both sides; those of \
+         a machine that both have, and the versions, of one",
     )
 }
 

@@ -156,6 +156,7 @@ impl Update<'_> {
             });
         }
         self.findings = open;
+        self.accepted.extend(accepted);
     }
 
     /// Exit code 3 for an error that nobody accepted.

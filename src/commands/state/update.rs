@@ -98,6 +98,8 @@ pub struct Update<'a> {
     pub next: Record,
     /// Findings about the change, before any was accepted.
     pub findings: Vec<Diagnostic>,
+    /// Those of them that a flag has overridden.
+    pub accepted: Vec<Diagnostic>,
     /// Files that the founder would have.
     founder: Vec<NodeFile>,
     /// kubeadm's configuration, if machines apply it.
@@ -125,6 +127,7 @@ impl<'a> Update<'a> {
         let mut update = Self {
             next: Record::new(&project.plan, bundle),
             findings: Vec::new(),
+            accepted: Vec::new(),
             founder: Vec::new(),
             configuration: None,
             render,
@@ -235,6 +238,11 @@ impl<'a> Update<'a> {
         Ok(assembly.dated(self.next.generations(bundle.issued_at), self.next.administrator))
     }
 
+    /// The directory of the tree.
+    pub fn out(&self) -> &'a Path {
+        self.render.out
+    }
+
     /// The bundle.
     pub fn bundle(&self) -> &'a Bundle {
         self.render.bundle
@@ -281,7 +289,7 @@ impl<'a> Update<'a> {
         if self.is_founded() && !self.render.args.founded {
             streams::tell(format_args!(
                 "{} is of a founded cluster: no document has kubeadm init (--refound writes it again)",
-                self.render.out.display()
+                self.state.path.display()
             ));
         }
     }
@@ -290,8 +298,9 @@ impl<'a> Update<'a> {
     pub fn tell_unrecorded(&self) {
         if self.base.is_none() && !self.is_founded() && !self.render.args.refound {
             streams::tell(format_args!(
-                "without a record {} the cluster counts as not founded, and {} gets kubeadm init; if it runs, bring the record back \
-                 from version control, or render with --founded",
+                "warning: without a record {} the cluster counts as not founded, and {} gets kubeadm init\n  \
+                 = help: if the cluster runs, create no machine from these documents, which would found it a second time: bring the \
+                 record back from version control, or render with --founded",
                 self.state.path.display(),
                 self.render.project.plan.founder().name
             ));
@@ -477,9 +486,19 @@ impl<'a> Update<'a> {
             };
         }
         self.refuse_contradictions(&stale)?;
+        self.note_pending();
         self.next.set_digests(bundle);
         manifest.generations = self.next.generations(bundle.issued_at);
         Ok(manifest)
+    }
+
+    /// A cluster that runs has the new state when somebody says so. A render of some machines leaves the versions of the record.
+    fn note_pending(&mut self) {
+        let base = self.base.as_ref().filter(|base| base.founded_at.is_some());
+        if let Some(base) = base.filter(|_| self.render.whole && self.next.founded_at.is_some()) {
+            let external = self.render.project.plan.etcd.external;
+            self.next.note_pending(base, self.render.bundle, external);
+        }
     }
 
     /// Tells of a record that is new.

@@ -184,6 +184,39 @@ fn a_lost_bundle_is_restored_and_not_made_anew() {
     assert_eq!(elsewhere.code, 0, "{elsewhere:?}");
 }
 
+/// The record of a founded cluster is enough: its tree may be in another clone.
+#[test]
+fn a_lost_bundle_is_not_made_anew_beside_the_record() {
+    let desk = Desk::of("single-node");
+    assert_eq!(desk.run(&["render", "--founded"]).code, 0);
+    let fingerprint = desk.run(&["secrets", "show", "--fingerprint"]).stdout;
+    fs::rename(desk.at("firelay.secrets.yaml"), desk.at("backup.yaml")).unwrap();
+    for has_tree in [true, false] {
+        if !has_tree {
+            fs::remove_dir_all(desk.at("out")).unwrap();
+        }
+        let before = desk.everything();
+        for arguments in [
+            &["plan"][..],
+            &["certs"],
+            &["render"],
+            &["render", "--new-secrets"],
+            &["update"],
+            &["secrets", "new"],
+            &["secrets", "rotate", "leaves"],
+        ] {
+            let ran = desk.run(arguments);
+            assert_eq!(ran.code, 4, "{ran:?}");
+            for text in ["(FL1102)", fingerprint.trim(), "restore that bundle from a backup"] {
+                assert!(ran.stderr.contains(text), "{text}: {ran:?}");
+            }
+            assert!(!ran.stderr.contains("make one with"), "{ran:?}");
+            assert!(before == desk.everything());
+        }
+    }
+    assert_eq!(desk.run(&["secrets", "new", "--secrets", "lab.secrets.yaml"]).code, 0);
+}
+
 #[test]
 fn certificates_that_have_ended_are_not_rendered() {
     let desk = Desk::of("ha-ubuntu");

@@ -1,5 +1,7 @@
 //! `plan`: empty exactly when all bytes are equal, and empty after its changes were rendered.
 
+use std::fs;
+
 use super::desk::Desk;
 use crate::support::tree;
 
@@ -176,6 +178,45 @@ fn without_a_tree_the_machines_are_known_and_the_files_are_not() {
 }
 
 /// The common fields of the kubelets reach the cluster through the founder.
+/// Compared with a damaged document, a machine that takes the change in place would be one to replace.
+#[test]
+fn a_damaged_document_of_the_last_tree_is_no_change_of_its_machine() {
+    let desk = founded("ha-ubuntu");
+    let set = ["--set", "ntp={ servers: [10.0.0.1] }"];
+    let whole = desk.read("out/nodes/worker-1/user-data");
+    let damages: [(&str, Option<String>); 3] = [
+        ("of the last render is missing", None),
+        ("is not the file that the last render wrote", Some("x\n".to_owned())),
+        (
+            "is not the file that the last render wrote",
+            Some(whole.replacen("kubeadm", "kubeadn", 1)),
+        ),
+    ];
+    for (title, content) in damages {
+        match content {
+            None => fs::remove_file(desk.at("out/nodes/worker-1/user-data")).unwrap(),
+            Some(content) => desk.write("out/nodes/worker-1/user-data", &content),
+        }
+        for verb in ["plan", "update", "render"] {
+            let before = desk.everything();
+            let ran = desk.run(&[&[verb], &set[..]].concat());
+            let finding = format!("error[FL1206]: out/nodes/worker-1/user-data {title}");
+            let is_refused = ran.code == 3 && ran.stderr.contains(&finding);
+            assert!(is_refused, "{verb}: {ran:?}");
+            assert!(ran.stderr.contains("render into out"), "{ran:?}");
+            assert_eq!(desk.everything(), before, "{verb}");
+        }
+        // The way out of the help.
+        assert_eq!(desk.run(&["render"]).code, 0);
+        assert_eq!(desk.read("out/nodes/worker-1/user-data"), whole);
+        let planned = desk.run(&[&["plan"], &set[..]].concat());
+        assert!(
+            planned.code == 0 && planned.stdout.contains(" 0 to replace"),
+            "{planned:?}"
+        );
+    }
+}
+
 #[test]
 fn a_change_that_no_document_carries_is_told_once() {
     let desk = founded("ha-ubuntu");
@@ -293,4 +334,62 @@ fn workers_with_the_same_change_are_planned_as_update_finds_them() {
     let files = |at: usize| planned[at]["files"].as_array().unwrap().len();
     assert_eq!([3, 4, 5, 6, 7].map(files), [1, 5, 4, 1, 1], "{planned}");
     assert_eq!(planned, machines("update"));
+}
+
+/// A review that uploads the findings gets them also where there is no plan.
+#[test]
+fn findings_of_record_tree_and_spec_are_in_json_and_sarif() {
+    let desk = founded("ha-ubuntu");
+    let record = desk.read("firelay.state.yaml");
+    let refused = |code: &str, file: &str| {
+        let json = desk.run(&["plan", "--output", "json"]);
+        assert_eq!(json.code, 3, "{json:?}");
+        assert_eq!(json.json()["findings"][0]["code"], code, "{json:?}");
+        assert!(
+            json.json()["error"]
+                .as_str()
+                .is_some_and(|error| json.stderr.contains(error))
+        );
+        let sarif = desk.run(&["plan", "--output", "sarif"]);
+        assert_eq!(sarif.code, 3, "{sarif:?}");
+        let run = &sarif.json()["runs"][0];
+        assert_eq!(run["results"][0]["ruleId"], code, "{sarif:?}");
+        assert_eq!(run["invocations"][0]["executionSuccessful"], false);
+        let place = &run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+        assert_eq!(place.as_str().unwrap_or_default(), file);
+        let text = desk.run(&["plan"]);
+        assert!(
+            text.code == 3 && text.stdout.is_empty() && text.stderr.contains(code),
+            "{text:?}"
+        );
+    };
+    desk.write("firelay.state.yaml", &record.replace("10.244.0.0", "10.245.0.0"));
+    refused("FL1203", "firelay.state.yaml");
+    fs::remove_file(desk.at("firelay.state.yaml")).unwrap();
+    refused("FL1204", "");
+    desk.write("firelay.state.yaml", &record);
+    let spec = desk.read("cluster.yaml");
+    desk.write("cluster.yaml", &(spec.clone() + "netwrok: {}\n"));
+    refused("FL0008", "cluster.yaml");
+    desk.write(
+        "cluster.yaml",
+        &spec
+            .replace("worker-{1..3}", "worker-{1..2}")
+            .replace("-10.0.0.23", "-10.0.0.22"),
+    );
+    let accepted = ["plan", "--accept", "FL1218", "--output"];
+    let json = desk.run(&[&accepted[..], &["json"]].concat()).json();
+    assert_eq!(
+        (
+            json["accepted"][0]["code"].as_str(),
+            json["findings"].as_array().map(Vec::len)
+        ),
+        (Some("FL1218"), Some(0))
+    );
+    let sarif = desk.run(&[&accepted[..], &["sarif"]].concat()).json();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(
+        (&result["ruleId"], &result["suppressions"][0]["justification"]),
+        (&"FL1218".into(), &"--accept FL1218".into())
+    );
 }

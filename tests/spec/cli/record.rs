@@ -220,12 +220,10 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
     let desk = founded("ha-ubuntu");
     let genuine = desk.read(RECORD);
     let founded_at = "foundedAt: \"2026-11-25T12:00:00Z\"\n";
-    let digest = genuine
-        .lines()
-        .find(|line| line.starts_with("    entryDigest: "))
-        .unwrap();
+    let digest = genuine.split_once(", entryDigest: ").unwrap().1;
+    let digest = format!(", entryDigest: {}", digest.split_once('}').unwrap().0);
     let last = genuine.rsplit_once("  worker-3:\n").unwrap().1;
-    let cases: [(&str, &str, &[&str]); 19] = [
+    let cases: [(&str, &str, &[&str]); 20] = [
         (
             "cluster: prod",
             "cluster: home",
@@ -253,13 +251,13 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
             &["FL1203", "it is in the future"],
         ),
         (
-            "    - control-plane",
-            "    - worker",
+            "roles: [control-plane]",
+            "roles: [worker]",
             &["FL1203", "`entryDigest` is not of"],
         ),
         (
-            "    issuedAt: \"20",
-            "    issuedAt: \"19",
+            " issuedAt: \"20",
+            " issuedAt: \"19",
             &["FL1203", "`entryDigest` is not of"],
         ),
         (
@@ -267,7 +265,7 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
             "generation: 4294967295",
             &["FL1203", "`entryDigest` is not of"],
         ),
-        (digest, "", &["FL1203", "`entryDigest` is not of"]),
+        (&digest, "", &["FL1203", "`entryDigest` is not of"]),
         ("\nversionsDigest: ", "\n# ", &["FL1203", "`versionsDigest` is not of"]),
         (
             "encryption: []",
@@ -279,6 +277,12 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
             &format!("  worker-3:\n{last}"),
             "",
             &["FL1201", "the record ends too early"],
+        ),
+        // In the middle of a line.
+        (
+            &last[80..],
+            "",
+            &["FL1201", "the record ends too early", "version control"],
         ),
         (&genuine, "\n", &["FL1201", "the record is empty", "version control"]),
     ];
@@ -295,8 +299,7 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
 fn a_record_without_digests_gets_them() {
     let desk = founded("ha-ubuntu");
     let genuine = desk.read(RECORD);
-    let is_new = |line: &&str| !line.contains("Digest: ") && *line != "...";
-    let old: String = genuine.lines().filter(is_new).flat_map(|line| [line, "\n"]).collect();
+    let old = without_digests(&genuine);
     desk.write(RECORD, &old.replacen("generation: 2", "generation: 4294967295", 1));
     let set = ["render", "--set", "nodes[cp1].labels.tier=app"];
     assert_eq!(desk.run(&set).code, 0);
@@ -305,6 +308,95 @@ fn a_record_without_digests_gets_them() {
     fs::remove_dir_all(desk.at("out")).unwrap();
     assert_eq!(desk.run(&["render"]).code, 0);
     assert_eq!(desk.read(RECORD), genuine);
+}
+
+/// A record of a version that had the digest of `fixed` alone.
+fn without_digests(record: &str) -> String {
+    let is_new = |line: &str| {
+        let names = ["versionsDigest", "stepsDigest", "machineNames", "- HMAC", "..."];
+        names.iter().any(|name| line.starts_with(name))
+    };
+    let old = |line: &str| match line.split_once(", entryDigest: ") {
+        Some((line, _)) => format!("{line}}}\n"),
+        None => format!("{line}\n"),
+    };
+    record.lines().filter(|line| !is_new(line)).map(old).collect()
+}
+
+/// Records had a group of lines for each machine, and no names.
+#[test]
+fn a_record_with_groups_of_lines_is_taken_and_gets_one_for_each_machine() {
+    let desk = Desk::of("ha-ubuntu");
+    let old = include_str!("../../fixtures/records/machines-in-blocks.yaml");
+    desk.write(RECORD, old);
+    let ran = desk.run(&["plan"]);
+    assert!(ran.code == 0 && !ran.stderr.contains("error"), "{ran:?}");
+    desk.write(RECORD, &old.replacen("generation: 1", "generation: 7", 1));
+    refused(&desk, &["plan"], &["FL1203", "`entryDigest` is not of"]);
+    desk.write(RECORD, old);
+    let ran = desk.run(&["render"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let new = desk.read(RECORD);
+    assert_eq!(
+        new.matches("\n  cp1:\n    {roles: [control-plane], ").count(),
+        1,
+        "{new}"
+    );
+    assert!(
+        new.contains("machineNames:\n") && new.contains("foundedAt: \"2026-11-25T12:00:00Z\""),
+        "{new}"
+    );
+    assert_eq!(desk.run(&["plan", "--detailed-exitcode"]).code, 0);
+}
+
+/// Two people add a machine each, at one place of the record. Without marks, or by the setting of docs/day-two.md, it has both.
+#[test]
+fn two_machines_that_were_added_at_one_place_are_merged() {
+    let desk = founded("ha-ubuntu");
+    let (base, spec) = (desk.read(RECORD), desk.read("cluster.yaml"));
+    let machine =
+        |name: &str, address: &str| format!("  - {{ name: {name}, roles: [worker], addresses: [{address}] }}\n");
+    let (one, other) = (machine("x1", "10.0.0.98"), machine("x2", "10.0.0.99"));
+    desk.write("base", &base);
+    for (name, added) in [("one", &one), ("other", &other)] {
+        desk.write(RECORD, &base);
+        desk.write("cluster.yaml", &(spec.clone() + added));
+        fs::remove_dir_all(desk.at("out")).unwrap();
+        assert_eq!(desk.run(&["render"]).code, 0);
+        desk.write(name, &desk.read(RECORD));
+    }
+    let merge = |how: &[&str]| {
+        let mut git = Command::new("git");
+        let git = git.current_dir(desk.directory.path());
+        let merged = git
+            .args([&["merge-file", "-p"], how, &["one", "base", "other"]].concat())
+            .output()
+            .unwrap();
+        String::from_utf8(merged.stdout).unwrap()
+    };
+    desk.write("cluster.yaml", &(spec + &one + &other));
+    let (marked, united) = (merge(&[]), merge(&["--union"]));
+    desk.write(RECORD, &marked);
+    refused_or_help(&desk, &["FL1201", "keep the lines of both sides", "docs/day-two.md"]);
+    let is_mark = |line: &&str| {
+        ["<<<<<<<", "=======", ">>>>>>>"]
+            .iter()
+            .any(|mark| line.starts_with(mark))
+    };
+    let resolved: String = marked.split_inclusive('\n').filter(|line| !is_mark(line)).collect();
+    assert_eq!(resolved, united);
+    desk.write(RECORD, &united);
+    let ran = desk.run(&["render"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(machines_of(&desk.read(RECORD)), machines_of(&united));
+    // A machine that both have changed, as `--union` has it and as a person may.
+    let (head, rest) = united.split_once("  x1:\n").unwrap();
+    let (own, rest) = rest.split_once('\n').unwrap();
+    let help = "after a merge of git every machine has one line, of one side";
+    for (between, code) in [("", "FL0001"), ("  x1:\n", "FL0003")] {
+        desk.write(RECORD, &format!("{head}  x1:\n{own}\n{between}{own}\n{rest}"));
+        refused_or_help(&desk, &[code, help]);
+    }
 }
 
 /// Git merges the records of two people who added a machine each, changed others, and founded the cluster.
@@ -351,10 +443,12 @@ fn machines_of(record: &str) -> &str {
 #[test]
 fn a_render_without_a_record_says_that_it_founds() {
     let desk = Desk::of("ha-ubuntu");
-    let says = "without a record firelay.state.yaml the cluster counts as not founded, and cp1 gets kubeadm init";
+    let says =
+        "warning: without a record firelay.state.yaml the cluster counts as not founded, and cp1 gets kubeadm init";
     for arguments in [&["plan"][..], &["render", "--node", "cp1", "--out", "-"], &["render"]] {
         let ran = desk.run(arguments);
         assert!(ran.code == 0 && ran.stderr.contains(says), "{ran:?}");
+        assert!(ran.stderr.contains("= help: if the cluster runs, "), "{ran:?}");
     }
     for arguments in [&["plan"][..], &["render"]] {
         let ran = desk.run(arguments);
@@ -867,10 +961,8 @@ fn what_a_record_does_not_say_refuses_nothing() {
     let known = desk.read(RECORD);
     let (head, rest) = known.split_once("encryption: []\n").unwrap();
     let (_, machines) = rest.split_once("machines:\n").unwrap();
-    let machines = machines.replace("    arch: amd64\n", "");
-    let record = format!("{head}machines:\n{machines}");
-    let lines = record.lines().filter(|line| !line.contains("Digest:"));
-    desk.write(RECORD, &lines.map(|line| format!("{line}\n")).collect::<String>());
+    let machines = machines.replace(" arch: amd64,", "");
+    desk.write(RECORD, &without_digests(&format!("{head}machines:\n{machines}")));
     let changed = [
         "plan",
         "--set",
@@ -1215,4 +1307,68 @@ fn members_of_external_etcd_do_not_all_move_at_once() {
     desk.write("cluster.yaml", &split.replace("10.2.0.33] }", "10.2.0.43] }"));
     let ran = desk.run(&["update"]);
     assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+/// A plain render, a tree that is gone and another clone leave no scripts: the record says that an update is pending.
+#[test]
+fn no_minor_is_skipped_without_scripts() {
+    let desk = Desk::of("ha-ubuntu");
+    let run = |verb: &[&str], version: &str| {
+        let set = format!("kubernetes.version={version}");
+        desk.run(&[verb, &["--set", &set]].concat())
+    };
+    assert_eq!(run(&["render", "--founded"], "1.35.7").code, 0);
+    assert_eq!(run(&["render"], "1.35.8").code, 0);
+    assert_eq!(run(&["render"], "1.36.4").code, 0, "a patch release and a minor");
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    for verb in ["render", "plan", "update", "render"] {
+        let ran = run(&[verb], "1.37.1");
+        let is_refused = ran.code == 3
+            && ran.stderr.contains("FL1212")
+            && ran
+                .stderr
+                .contains("machines may still have 1.35.7 (firelay.state.yaml:");
+        assert!(is_refused && ran.stderr.contains("firelay update --done"), "{ran:?}");
+        assert_eq!(run(&["render"], "1.36.4").code, 0);
+    }
+    let pending = desk.read(RECORD);
+    assert!(pending.contains("pending: {kubernetes: \"1.35.7\"}\n"), "{pending}");
+    edit(&desk, "pending: {kubernetes: \"1.35.7\"}\n", "");
+    let edited = run(&["plan"], "1.36.4");
+    assert!(edited.code == 3 && edited.stderr.contains("FL1203"), "{edited:?}");
+    // The record alone, as another clone has it.
+    desk.write(RECORD, &pending);
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    assert_eq!(run(&["render"], "1.36.4").code, 0);
+    assert!(!desk.read(RECORD).contains("pending"));
+    assert_eq!(run(&["plan"], "1.37.1").code, 0);
+}
+
+/// Lines of machines that a person or a merge took out: nothing else refuses a control plane that is lost so.
+#[test]
+fn machines_that_are_missing_in_the_record_are_noticed() {
+    let desk = founded("ha-ubuntu");
+    let (record, spec) = (desk.read(RECORD), desk.read("cluster.yaml"));
+    let without = |text: &str, start: &str| -> String {
+        let (head, rest) = text.split_once(start).unwrap();
+        head.to_owned() + rest.split_once("}\n").unwrap().1
+    };
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    desk.write(RECORD, &without(&record, "  cp3:\n"));
+    desk.write("cluster.yaml", &without(&spec, "  - { name: cp3,"));
+    let texts = [
+        "FL1203",
+        "`machineNames` has machines that are not in `machines`",
+        "version control",
+    ];
+    refused(&desk, &["plan"], &texts);
+    refused(&desk, &["render"], &texts);
+    // Together with all names, as a record of an earlier version.
+    desk.write("cluster.yaml", &spec);
+    let names = record.find("machineNames:").unwrap()..record.find("machines:").unwrap();
+    desk.write(RECORD, &record.replace(&record[names], ""));
+    refused(&desk, &["plan"], &["FL1203", "`stepsDigest` is not of"]);
+    desk.write(RECORD, &record);
+    assert_eq!(desk.run(&["plan", "--detailed-exitcode"]).code, 0);
 }

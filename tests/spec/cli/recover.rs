@@ -41,13 +41,29 @@ fn the_member_that_took_the_snapshot_founds_etcd_and_the_others_join_one_after_t
         (
             String::new(),
             vec![
-                "kubectl delete node cp3".to_owned(),
+                "kubectl --kubeconfig out/admin.kubeconfig delete node cp3".to_owned(),
                 "firelay render --founded --replace cp3".to_owned()
             ]
         )
     );
     assert_eq!(found.len(), 4);
     assert_eq!(desk.everything(), before, "it writes nothing");
+}
+
+/// At 3 a.m.: the snapshot is where its member was, and a cluster with a quorum is not recovered.
+#[test]
+fn a_snapshot_of_a_lost_machine_is_copied_first_and_a_quorum_is_told() {
+    let desk = founded("ha-ubuntu");
+    let found = steps(&desk, &["--snapshot", SNAPSHOT, "--lost", "cp2", "--on", "cp1"]);
+    assert_eq!(found[0], ("cp1".to_owned(), vec![format!("ls -l {SNAPSHOT}")]));
+    assert_eq!(found[1].1, [format!("firelay-recover {SNAPSHOT} --yes")]);
+    let recover = |lost: &[&str]| desk.run(&[&["recover", "--snapshot", SNAPSHOT], &BACKUP[..], lost].concat());
+    let one = recover(&["--lost", "cp3"]);
+    let warning = "warning: 2 of 3 members of etcd are not lost: if they run, etcd has a quorum";
+    assert!(one.code == 0 && one.stderr.contains(warning), "{one:?}");
+    assert!(one.stderr.contains("replace cp3 instead"), "{one:?}");
+    let two = recover(&["--lost", "cp3", "--lost", "cp1"]);
+    assert!(two.code == 0 && !two.stderr.contains("quorum"), "{two:?}");
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn nodes_with(files: &BTreeMap<String, Files>, texts: &[&str]) -> Vec<String> {
 fn a_founded_tree_stays_founded_until_it_is_told_otherwise() {
     let desk = Desk::of("ha-ubuntu");
     let founders = || nodes_with(&read_tree(&desk.at("out")), &["InitConfiguration"]);
-    let says = "out is of a founded cluster: no document has kubeadm init (--refound writes it again)\n";
+    let says = "firelay.state.yaml is of a founded cluster: no document has kubeadm init (--refound writes it again)\n";
     let first = desk.run(&["render"]);
     assert!(!first.stderr.contains(says), "{first:?}");
     assert_eq!(founders(), ["cp1"]);

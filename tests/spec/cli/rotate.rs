@@ -147,7 +147,7 @@ fn cas_go_to_their_end_one_step_after_the_other() {
             succeed(&desk, &["update", "--done"]);
             consistent(&desk, &[]);
             let certs = succeed(&desk, &["certs"]).stdout;
-            for (title, at) in [("CA kubernetes, the next one", 1), ("CA kubernetes, the last one", 2)] {
+            for (title, at) in [("CA kubernetes, the next one", 1), ("CA kubernetes, the former one", 2)] {
                 assert_eq!(certs.contains(title), step == at, "{certs}");
             }
         }
@@ -462,4 +462,28 @@ fn a_piped_bundle_is_written_to_stdout() {
     );
     desk.write(BUNDLE, &ran.stdout);
     succeed(&desk, &["update"]);
+}
+
+/// Another clone has no scripts of the last step; its record says that machines may not have it.
+#[test]
+fn no_step_is_skipped_without_scripts() {
+    let desk = founded("ha-ubuntu", &[]);
+    let rotate = ["secrets", "rotate", "service-account"];
+    succeed(&desk, &rotate);
+    succeed(&desk, &["update"]);
+    std::fs::remove_dir_all(desk.at("out")).unwrap();
+    succeed(&desk, &["render"]);
+    refused(
+        &desk,
+        &rotate,
+        3,
+        "firelay.state.yaml says that machines may not have the last one (FL1103)",
+    );
+    succeed(&desk, &["update", "--done"]);
+    succeed(&desk, &rotate);
+    // A token asks nothing of running machines.
+    let desk = founded("mixed", &[]);
+    succeed(&desk, &["secrets", "rotate", "token"]);
+    succeed(&desk, &["render"]);
+    succeed(&desk, &["secrets", "rotate", "token"]);
 }

@@ -205,6 +205,28 @@ fn a_render_of_a_running_cluster_names_the_update() {
     );
 }
 
+/// Programs that create machines see new documents, and may replace all of them at once.
+#[test]
+fn a_render_of_a_running_cluster_names_machines_that_are_created_anew() {
+    let desk = founded("ha-ubuntu", &[]);
+    let kernel = |name: &str| format!("nodes[{name}].sysctls={{ vm.max_map_count: 262144 }}");
+    let (one, other) = (kernel("cp1"), kernel("cp2"));
+    let ran = desk.run(&["render", "--set", &one, "--set", &other]);
+    let texts = [
+        "warning: 2 machines of the running cluster cannot be updated in place",
+        "\n  1. replace control plane cp1\n  2. replace control plane cp2\n",
+        "= help: undo the change, or replace them one step after the other (docs/day-two.md)",
+    ];
+    for text in texts {
+        assert!(ran.code == 0 && ran.stderr.contains(text), "{text}: {ran:?}");
+    }
+    let asked = desk.run(&["render", "--set", &one, "--set", &other, "--replace", "cp1"]);
+    assert!(
+        asked.code == 0 && !asked.stderr.contains("updated in place"),
+        "{asked:?}"
+    );
+}
+
 #[test]
 fn a_change_that_loses_etcd_by_replacement_is_made_in_place() {
     let desk = founded("single-node", &[]);
