@@ -130,6 +130,13 @@ impl MachineChange {
         !self.in_place() || self.handlers().iter().all(keeps)
     }
 
+    /// Why it is created anew: the reason, or the first file that no running machine takes.
+    pub fn cause(&self) -> &str {
+        let file = self.files.iter().find(|file| file.handlers.contains(&Handler::Replace));
+        let file = file.map(|file| file.path.as_str());
+        self.reason.as_deref().or(file).unwrap_or_default()
+    }
+
     /// The actions of the machine for all its files.
     pub fn handlers(&self) -> BTreeSet<&Handler> {
         self.files.iter().flat_map(|file| &file.handlers).collect()

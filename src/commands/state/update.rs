@@ -411,8 +411,13 @@ impl<'a> Update<'a> {
 
     /// The line of the record that has a machine.
     fn line(&self, name: &str) -> String {
+        self.recorded_line(&["machines", name])
+    }
+
+    /// The line of the record that has the value at a path.
+    pub(super) fn recorded_line(&self, path: &[&str]) -> String {
         let text = self.state.text.as_ref();
-        text.map_or_else(|| "the record".to_owned(), |text| text.line(&["machines", name]))
+        text.map_or_else(|| "the record".to_owned(), |text| text.line(path))
     }
 
     fn stays_adopted(&self, name: &str) -> bool {

@@ -264,3 +264,60 @@ fn a_plan_over_several_minors_lists_each_update() {
     let ran = own.run(&[&["plan"], &over[..], &pinned[..]].concat());
     assert!(ran.stdout.contains("     the spec is refused with it: FL0"), "{ran:?}");
 }
+
+/// A control plane that is created anew joins with the new kubeadm, which refuses a cluster of an older minor. A patch release would stay.
+#[test]
+fn a_version_needs_a_control_plane_that_takes_it_in_place() {
+    for (old, new, verbs) in [
+        ("1.35.8", "1.36.4", &["plan", "render", "update"][..]),
+        ("1.36.3", "1.36.4", &["plan"]),
+    ] {
+        let desk = Desk::of("ha-ubuntu");
+        let (old, new) = (format!("kubernetes.version={old}"), format!("kubernetes.version={new}"));
+        assert_eq!(desk.run(&["render", "--founded", "--set", &old]).code, 0);
+        let sysctl = "roles.control-plane.sysctls={ vm.max_map_count: 262144 }";
+        let by_spec = ["--set", &new, "--set", sysctl];
+        let asked = [
+            "--set",
+            &new,
+            "--replace",
+            "cp1",
+            "--replace",
+            "cp2",
+            "--replace",
+            "cp3",
+        ];
+        let before = desk.everything();
+        for &verb in verbs {
+            for (arguments, cause) in [
+                (&by_spec[..], "/steps/10-prepare)"),
+                (&asked[..], "(--replace asks for it)"),
+            ] {
+                let ran = desk.run(&[&[verb], arguments].concat());
+                let texts = [
+                    "error[FL1240]",
+                    "cp1 is created anew (",
+                    cause,
+                    "first the version alone, with firelay update",
+                ];
+                assert!(
+                    ran.code == 3 && texts.iter().all(|text| ran.stderr.contains(text)),
+                    "{verb}: {ran:?}"
+                );
+                assert_eq!(desk.everything(), before, "{verb}");
+            }
+        }
+        // One that stays brings the cluster to the version, before the others are created anew.
+        let others = desk.run(&[&["plan"], &asked[..6]].concat());
+        let order = "  1. update control plane cp3\n  2. replace control plane cp1\n  3. replace control plane cp2\n";
+        assert!(others.code == 0 && others.stdout.contains(order), "{others:?}");
+        assert_eq!(
+            desk.run(&[&["plan", "--accept", "FL1240"], &asked[..]].concat()).code,
+            0
+        );
+        // Either part alone.
+        for part in [[old.as_str(), sysctl], [new.as_str(), "update.maxUnavailable=1"]] {
+            assert_eq!(desk.run(&["plan", "--set", part[0], "--set", part[1]]).code, 0);
+        }
+    }
+}
