@@ -61,6 +61,9 @@ pub struct MachineChange {
     /// A member of external etcd that clients reach at another address.
     #[serde(skip)]
     pub moves: bool,
+    /// The machine that gets its address: this one is removed before that one comes.
+    #[serde(skip)]
+    pub heir: Option<String>,
 }
 
 impl MachineChange {
@@ -75,6 +78,7 @@ impl MachineChange {
             files: Vec::new(),
             reason: None,
             moves: false,
+            heir: None,
         }
     }
 

@@ -52,15 +52,20 @@ impl Member {
 }
 
 /// The steps in their order. Running members are updated first, as the first control plane brings the cluster to its new version.
-/// Others are added before some are replaced, so that a quorum bears the loss of one, and removed last. New workers come after the control planes: no kubelet is newer than an API server.
+/// Others are added before some are replaced, so that a quorum bears the loss of one, and removed last. One whose address another machine gets is removed before that
+/// one comes. New workers come after the control planes: no kubelet is newer than an API server.
 /// `manifests` names the control plane that applies them, when all API servers know their kinds.
 pub fn steps(changes: &[MachineChange], limit: Limit, manifests: Option<&str>) -> Vec<Step> {
     let of = |member: Member| changes.iter().filter(move |change| Member::of(&change.roles) == member);
     let mut steps = Vec::new();
     for member in [Member::Etcd, Member::ControlPlane] {
         for action in [Action::InPlace, Action::Add, Action::Replace, Action::Remove] {
-            let names = of(member).filter(|change| acts(change, action));
-            steps.extend(names.map(|change| step(action, member, [change])));
+            let acting = of(member).filter(|change| acts(change, action) && !goes_before(change, changes));
+            for change in acting {
+                let gone = changes.iter().filter(|own| is_heir(change, own));
+                steps.extend(gone.map(|own| step(Action::Remove, Member::of(&own.roles), [own])));
+                steps.push(step(action, member, [change]));
+            }
         }
     }
     steps.extend(manifests.map(|name| Step {
@@ -88,6 +93,17 @@ pub fn steps(changes: &[MachineChange], limit: Limit, manifests: Option<&str>) -
 /// Whether a machine has a step of this kind. Nothing is done where the document alone differs.
 fn acts(change: &MachineChange, action: Action) -> bool {
     change.action == action && (action != Action::InPlace || change.in_place())
+}
+
+/// Whether a machine that goes has its step before the one that gets its address.
+fn goes_before(gone: &MachineChange, changes: &[MachineChange]) -> bool {
+    let comes = |own: &&MachineChange| matches!(own.action, Action::Add | Action::Replace) || own.in_place();
+    changes.iter().filter(comes).any(|own| is_heir(own, gone))
+}
+
+/// Whether a machine gets the address of one that goes.
+fn is_heir(machine: &MachineChange, gone: &MachineChange) -> bool {
+    machine.action != Action::Remove && gone.heir.as_ref() == Some(&machine.name)
 }
 
 fn step<'c>(action: Action, of: Member, machines: impl IntoIterator<Item = &'c MachineChange>) -> Step {
@@ -201,6 +217,10 @@ mod tests {
             let keeps = |all: &[MachineChange]| all.iter().any(|one| !matches!(one.action, Action::Remove | Action::Add));
             prop_assume!(keeps(&servers) && (stacked || keeps(&members)));
             let mut changes = servers;
+            // A rename: the last one that comes gets the address of the first that goes.
+            let renamed = changes.iter().rfind(|one| one.action == Action::Add).map(|one| one.name.clone());
+            let gone = changes.iter_mut().find(|one| one.action == Action::Remove);
+            let renamed = gone.map(|gone| gone.heir.clone_from(&renamed)).and(renamed);
             changes.extend(workers);
             if !stacked {
                 changes.extend(members);
@@ -208,6 +228,13 @@ mod tests {
             let most = Limit::Percent(percent).of(changes.iter().filter(|change| Member::of(&change.roles) == Member::Worker && change.action != Action::Add).count());
             let mut cluster = Cluster::of(&changes, stacked);
             let sequence = steps(&changes, Limit::Percent(percent), None);
+            let at = |wanted: &dyn Fn(&MachineChange) -> bool| {
+                let one = changes.iter().find(|one| wanted(one)).map(|one| &one.name);
+                sequence.iter().position(|step| step.machines.first() == one)
+            };
+            if renamed.is_some() {
+                prop_assert!(at(&|one| one.heir.is_some()) < at(&|one| Some(&one.name) == renamed.as_ref()), "{:?}", sequence);
+            }
             for step in &sequence {
                 cluster.take(step, most);
             }

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
 
+pub use addresses::taker;
 pub use digests::Edited;
 pub use document::{RecordText, Refused};
 pub use rules::{Applied, Change, MINOR_STEPS, OVERRIDABLE, changed_values, check};

@@ -12,7 +12,7 @@ use firelay_yaml::{
 use semver::Version;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::{Fixed, Founding, MachineRecord, Record, RecordText};
+use super::{Fixed, Founding, MachineRecord, Record, RecordText, Topology};
 use crate::{
     plan::{NodePlan, Plan},
     profile::KubernetesProfile,
@@ -32,9 +32,9 @@ pub fn changed_values(change: &Change<'_>) -> Vec<String> {
 }
 
 /// Codes of findings that a person may override.
-pub const OVERRIDABLE: [&str; 18] = [
+pub const OVERRIDABLE: [&str; 19] = [
     "FL0209", "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222", "FL1223",
-    "FL1224", "FL1225", "FL1227", "FL1228", "FL1229", "FL1230", "FL1240",
+    "FL1224", "FL1225", "FL1227", "FL1228", "FL1229", "FL1230", "FL1240", "FL1241",
 ];
 
 /// The endpoint is in kubeconfigs of every machine, in kube-proxy's, and in the API servers' certificates.
@@ -422,24 +422,9 @@ impl<'a> Change<'a> {
                 finding.help("add the new machines first, and take the old ones away when the new ones are ready"),
             );
         }
-        let holds_data = role == Role::Etcd || !self.plan.etcd.external;
-        let quorum = names.len() / 2 + 1;
         // A single one leaves etcd while all are well, as FL1218 asks.
-        (holds_data && go.len() > 1 && stay.len() < quorum).then(|| {
-            let message = format!(
-                "etcd would lose its quorum: {} of {} members go at once",
-                go.len(),
-                names.len()
-            );
-            let finding = Diagnostic::error("FL1216", message).at(at);
-            let finding = finding.label(format!(
-                "the record has {} ({line}), and {quorum} have to stay",
-                go.join(", ")
-            ));
-            finding.help(
-                "take one member away at a time: remove it from etcd, render, and go on when the others are healthy",
-            )
-        })
+        let holds_data = role == Role::Etcd || !self.plan.etcd.external;
+        (holds_data && go.len() > 1).then(|| members_go(&go, names.len(), &line).at(at))
     }
 
     /// Machines that the spec no longer has.
@@ -460,9 +445,7 @@ impl<'a> Change<'a> {
         let line = self.text.line(&["machines", first]);
         let finding = Diagnostic::error("FL1218", message).at(self.place(&["nodes"]));
         let finding = finding.label(format!("{line} has {first}, and it may still be in the cluster"));
-        let is_member = |name: &&str| self.recorded(Role::Etcd).any(|(own, _)| own == name);
-        let (members, nodes): (Vec<&str>, Vec<&str>) = gone.iter().partition(|name| is_member(name));
-        vec![finding.help(way_out(&members, &nodes))]
+        vec![finding.help(self.way_out(&gone))]
     }
 
     /// Machines that stay and lose a role: a member of etcd would stay behind, and its data on the machine.
@@ -479,10 +462,49 @@ impl<'a> Change<'a> {
             "{} has {first} with it, and its member or Node may still be in the cluster",
             self.text.line(&["machines", first])
         ));
-        Some(finding.help(
-            "remove the machine first as one that goes (docs/day-two.md), render with --accept FL1218, and then create it anew from its \
-             new document",
-        ))
+        Some(finding.help(format!(
+            "{}; then create it anew from its new document",
+            self.way_out(&lost)
+        )))
+    }
+
+    /// How members of etcd leave, and machines without one.
+    fn way_out(&self, gone: &[&str]) -> String {
+        let of = |role| {
+            self.recorded(role)
+                .map(|(name, _)| name.as_str())
+                .collect::<BTreeSet<_>>()
+        };
+        let (etcd, servers) = (of(Role::Etcd), of(Role::ControlPlane));
+        let is_stacked = |name: &&str| self.record.fixed.etcd == Topology::Stacked && servers.contains(name);
+        let (members, nodes): (Vec<&str>, Vec<&str>) = gone.iter().partition(|name| etcd.contains(*name));
+        let (stacked, nodes): (Vec<&str>, Vec<&str>) = nodes.iter().partition(|name| is_stacked(name));
+        let ways = [
+            (
+                "members of etcd",
+                members,
+                "one after the other, firelay-reset --yes on its machine, until `etcdctl member list` no longer shows it",
+            ),
+            (
+                "control planes with their members of etcd",
+                stacked,
+                "one after the other, drain the Node, and firelay-reset --yes on its machine, until neither `etcdctl member list` nor \
+                 `kubectl get nodes` shows it",
+            ),
+            (
+                "Nodes",
+                nodes,
+                "drain and delete them, until `kubectl get nodes` no longer shows them",
+            ),
+        ];
+        let ways = ways.into_iter().filter(|(_, names, _)| !names.is_empty());
+        let ways: Vec<_> = ways
+            .map(|(kind, names, way)| format!("{kind} ({}): {way}", super::listed(&names)))
+            .collect();
+        format!(
+            "{} (docs/day-two.md); then render with --accept FL1218",
+            ways.join("; ")
+        )
     }
 
     /// Settings that only the founder applied, which no document carries to a running cluster.
@@ -547,23 +569,27 @@ impl<'a> Change<'a> {
     }
 }
 
-/// How members of external etcd leave, and machines with a Node.
-fn way_out(members: &[&str], nodes: &[&str]) -> String {
-    match (members, nodes) {
-        (_, []) => "take the member out of etcd first, with firelay-reset --yes on its machine (docs/day-two.md); when `etcdctl member list` \
-                    no longer shows it, render with --accept FL1218"
-            .to_owned(),
-        ([], _) => "drain and delete the Node first (docs/day-two.md); when `kubectl get nodes` no longer shows it, render with \
-                    --accept FL1218"
-            .to_owned(),
-        _ => format!(
-            "members of etcd ({}): one after the other, firelay-reset --yes on its machine, until `etcdctl member list` no longer shows it; \
-             Nodes ({}): drain and delete them, until `kubectl get nodes` no longer shows them (docs/day-two.md); then render with \
-             --accept FL1218",
-            super::listed(members),
-            super::listed(nodes)
+/// Several of all members of etcd that go at once.
+fn members_go(go: &[&str], all: usize, line: &str) -> Diagnostic {
+    let (quorum, count, list) = (all / 2 + 1, go.len(), go.join(", "));
+    let help = "take one member away at a time: keep the others in the spec, firelay-reset --yes on its machine, render, and go on with the next \
+                one when all others are healthy";
+    let (code, message, rest) = match all - count < quorum {
+        true => (
+            "FL1216",
+            format!("etcd would lose its quorum: {count} of {all} members go at once"),
+            format!("{quorum} have to stay"),
         ),
-    }
+        false => (
+            "FL1241",
+            format!("{count} of {all} members of etcd go at once"),
+            "one goes at a time".to_owned(),
+        ),
+    };
+    let finding = Diagnostic::error(code, message);
+    finding
+        .label(format!("the record has {list} ({line}), and {rest}"))
+        .help(help)
 }
 
 /// A value that a running cluster cannot change, in the record and in the spec.

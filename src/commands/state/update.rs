@@ -444,7 +444,11 @@ impl<'a> Update<'a> {
                 false => "has it, and the spec does not",
             };
             let reason = format!("{} {lost}", self.line(name));
-            MachineChange::none(name, &own.roles, false).whole(Action::Remove, reason)
+            let taker = record::taker(&self.render.project.plan, name, own);
+            MachineChange {
+                heir: taker.map(|(node, _)| node.name.clone()),
+                ..MachineChange::none(name, &own.roles, false).whole(Action::Remove, reason)
+            }
         };
         gone.map(change).collect()
     }

@@ -736,12 +736,98 @@ fn no_machine_gets_the_address_of_a_member_that_stays() {
         let both = [verb, "--set", &cp1, "--set", &cp2];
         refused(&desk, &both, &["FL1230", &taken, "cp2 would have the address"]);
     }
-    // A new address, and that of a machine which goes.
     let free = set("cp1", "10.0.0.99");
     assert_eq!(desk.run(&["plan", "--set", &free]).code, 0);
+    // That of a machine which goes: its member may live, and the machine is gone before the new one comes.
     desk.write("cluster.yaml", &exchanged.replace("name: cp2", "name: cp4"));
-    let plan = desk.run(&["plan", "--accept", "FL1218"]);
-    assert_eq!(plan.code, 0, "{plan:?}");
+    let taken = format!("cp4 would have the address {other} of cp2, which is a member of etcd");
+    let reset = "or firelay-reset --yes on cp2, and when `etcdctl member list` no longer shows it";
+    for verb in ["plan", "render", "update"] {
+        refused(&desk, &[verb, "--accept", "FL1218"], &["FL1230", &taken, reset]);
+    }
+    let order = "  1. remove control plane cp2\n  2. add control plane cp4\n";
+    for verb in ["plan", "update"] {
+        let ran = desk.run(&[verb, "--accept", "FL1218", "--accept", "FL1230"]);
+        assert!(ran.code == 0 && ran.stdout.contains(order), "{ran:?}");
+    }
+}
+
+/// The same of members of external etcd.
+#[test]
+fn a_member_of_external_etcd_with_another_name_comes_when_the_old_one_is_gone() {
+    let desk = external();
+    let spec = desk.read("cluster.yaml");
+    let members = "{ name: \"etcd{1..3}\", roles: [etcd], addresses: [10.2.0.31-10.2.0.33] }";
+    let renamed = "{ name: \"etcd{2..3}\", roles: [etcd], addresses: [10.2.0.32-10.2.0.33] }\n  - { name: etcd4, roles: [etcd], addresses: [10.2.0.31] }";
+    assert!(spec.contains(members), "{spec}");
+    desk.write("cluster.yaml", &spec.replace(members, renamed));
+    refused(
+        &desk,
+        &["plan", "--accept", "FL1218"],
+        &["FL1230", "etcd4 would have the address 10.2.0.31 of etcd1"],
+    );
+    let ran = desk.run(&["plan", "--accept", "FL1218", "--accept", "FL1230"]);
+    let order = "  1. remove etcd member etcd1\n  2. add etcd member etcd4\n";
+    assert!(ran.code == 0 && ran.stdout.contains(order), "{ran:?}");
+}
+
+/// The member of a control plane stays in etcd until somebody takes it out.
+#[test]
+fn a_control_plane_that_goes_takes_its_member_along() {
+    let desk = founded("ha-ubuntu");
+    let member = "control planes with their members of etcd (cp3): one after the other, drain the Node, and firelay-reset --yes on its \
+                  machine, until neither `etcdctl member list` nor `kubectl get nodes` shows it";
+    let one = ["plan", "--accept", "FL0209", "--set", "nodes[cp3]=null"];
+    refused(
+        &desk,
+        &one,
+        &["FL1218", member, "(docs/day-two.md); then render with --accept FL1218"],
+    );
+    let worker = [&one[..], &["--set", "nodes[worker-{1..3}]=null"]].concat();
+    refused(
+        &desk,
+        &worker,
+        &[
+            "FL1218",
+            member,
+            "; Nodes (worker-1, worker-2, worker-3): drain and delete them",
+        ],
+    );
+    let demoted = ["plan", "--accept", "FL0209", "--set", "nodes[cp3].roles=[worker]"];
+    refused(
+        &desk,
+        &demoted,
+        &["FL1218", member, "; then create it anew from its new document"],
+    );
+}
+
+/// Five members bear the loss of two, and each that goes is taken out of etcd while all others are well.
+#[test]
+fn members_of_etcd_go_one_at_a_time() {
+    let desk = founded("ha-ubuntu");
+    let spec = desk.read("cluster.yaml");
+    let more = "  - { name: cp4, roles: [control-plane], addresses: [10.0.0.14] }\n  - { name: cp5, roles: [control-plane], addresses: [10.0.0.15] }\n";
+    desk.write("cluster.yaml", &(spec.clone() + more));
+    assert_eq!(desk.run(&["render"]).code, 0);
+    desk.write("cluster.yaml", &spec);
+    for verb in ["plan", "render", "update"] {
+        refused(
+            &desk,
+            &[verb, "--accept", "FL1218"],
+            &[
+                "FL1241",
+                "2 of 5 members of etcd go at once",
+                "the record has cp4, cp5 (firelay.state.yaml:",
+                "keep the others in the spec, firelay-reset --yes on its machine",
+            ],
+        );
+    }
+    assert_eq!(desk.run(&["plan", "--accept", "FL1218", "--accept", "FL1241"]).code, 0);
+    // One alone.
+    let fifth = more.split_inclusive('\n').nth(1).unwrap();
+    desk.write("cluster.yaml", &(spec + fifth));
+    let ran = desk.run(&["plan", "--accept", "FL0209", "--accept", "FL1218"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
 }
 
 /// Workers have the old provider in /etc/hosts, or run a part of it.

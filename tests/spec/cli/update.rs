@@ -229,7 +229,10 @@ fn the_others_need_nothing_when_a_member_of_external_etcd_is_replaced() {
     );
     let refused = desk.run(&["update"]);
     assert!(
-        refused.code == 3 && refused.stderr.contains("take the member out of etcd first"),
+        refused.code == 3
+            && refused
+                .stderr
+                .contains("members of etcd (etcd1): one after the other, firelay-reset --yes"),
         "{refused:?}"
     );
     let ran = desk.run(&["update", "--accept", "FL1218"]);
