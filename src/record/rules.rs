@@ -96,6 +96,7 @@ pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
     findings.extend(change.rotation());
     findings.extend(change.adopted());
     findings.extend(change.etcd());
+    findings.extend(change.runtime());
     findings.extend(change.encryption());
     findings.extend(change.issuers());
     findings.extend(change.plugin());
@@ -268,8 +269,14 @@ impl<'a> Change<'a> {
     }
 
     fn kubernetes(&self) -> Option<Diagnostic> {
-        let (old, new) = (&self.record.kubernetes, &self.plan.kubernetes.version);
-        self.version("Kubernetes", old, new, &["kubernetes", "version"], "kubernetes")
+        let old = Recorded {
+            version: &self.record.kubernetes,
+            path: vec!["kubernetes"],
+        };
+        let new = &self.plan.kubernetes.version;
+        let at = self.place(&["kubernetes", "version"]);
+        self.goes_back("Kubernetes", &old, new, at)
+            .or_else(|| self.skips("Kubernetes", &old, new, at))
             .or_else(|| self.unfinished())
     }
 
@@ -330,10 +337,11 @@ impl<'a> Change<'a> {
             return Vec::new();
         }
         let (old, new) = (&self.record.etcd, &self.plan.etcd.version);
-        let mut findings: Vec<_> = self
-            .version("etcd", old, new, &["etcd", "version"], "etcd")
-            .into_iter()
-            .collect();
+        let at = self.place(&["etcd", "version"]);
+        let [lowest, highest] = self.running_versions("etcd", &[Role::Etcd]);
+        let back = highest.and_then(|highest| self.goes_back("etcd", &highest, new, at));
+        let skips = || lowest.and_then(|lowest| self.skips("etcd", &lowest, new, at));
+        let mut findings: Vec<_> = back.or_else(skips).into_iter().collect();
         if let Some(running) = self.running.filter(|running| old != new && !running.etcd.matches(new)) {
             let message = format!(
                 "etcd {new} does not go with the running Kubernetes {}",
@@ -356,17 +364,54 @@ impl<'a> Change<'a> {
         findings
     }
 
-    /// A version that goes back, or over a minor.
-    fn version(&self, program: &str, old: &Version, new: &Version, path: &[&str], key: &str) -> Option<Diagnostic> {
-        let (at, line) = (self.place(path), self.text.line(&[key]));
-        if new < old {
+    /// The container runtime. Its releases of a minor read each other's data.
+    fn runtime(&self) -> Option<Diagnostic> {
+        let runtime = &self.plan.runtime;
+        let (name, new) = (runtime.service.name.as_str(), &runtime.version);
+        let [_, highest] = self.running_versions(name, &[Role::ControlPlane, Role::Worker]);
+        let old = highest.filter(|old| (new.major, new.minor) < (old.version.major, old.version.minor))?;
+        let place = self.place(&["runtime", name, "version"]);
+        self.goes_back(name, &old, new, place.or_else(|| self.place(&["runtime", "version"])))
+    }
+
+    /// The lowest and the highest version of a program on the machines with these roles that are rendered.
+    fn running_versions(&self, program: &'a str, roles: &[Role]) -> [Option<Recorded<'a>>; 2] {
+        let machines = self
+            .rendered
+            .iter()
+            .filter_map(|node| self.record.machines.get_key_value(&node.name));
+        let machines = machines.filter(|(_, machine)| roles.iter().any(|role| machine.roles.contains(role)));
+        let version = |(name, machine): (&'a String, &'a MachineRecord)| match machine.versions.get_key_value(program) {
+            Some((program, version)) => Some(Recorded {
+                version,
+                path: vec!["machines", name, "versions", program],
+            }),
+            None => self.record.program(program).map(|version| Recorded {
+                version,
+                path: vec![program],
+            }),
+        };
+        let versions: Vec<_> = machines.filter_map(version).collect();
+        let lowest = versions.iter().min_by_key(|own| own.version).cloned();
+        [lowest, versions.into_iter().max_by_key(|own| own.version)]
+    }
+
+    /// A version that goes back.
+    fn goes_back(&self, program: &str, old: &Recorded<'_>, new: &Version, at: Option<Span>) -> Option<Diagnostic> {
+        let Recorded { version: old, path } = old;
+        (new < *old).then(|| {
             let message = format!("{program} cannot go back from {old} to {new}");
             let finding = Diagnostic::error("FL1213", message).at(at);
-            let finding = finding.label(format!("the cluster runs {old} ({line})"));
-            return Some(finding.help(format!(
+            let finding = finding.label(format!("the cluster runs {old} ({})", self.text.line(path)));
+            finding.help(format!(
                 "write {old}; data that a newer version stored may be unreadable for an older one"
-            )));
-        }
+            ))
+        })
+    }
+
+    /// A version over a minor.
+    fn skips(&self, program: &str, old: &Recorded<'_>, new: &Version, at: Option<Span>) -> Option<Diagnostic> {
+        let Recorded { version: old, path } = old;
         let skipped = new.major != old.major || new.minor > old.minor + MINOR_STEPS;
         skipped.then(|| {
             let last = if new.major == old.major {
@@ -379,7 +424,8 @@ impl<'a> Change<'a> {
                 .collect();
             let finding = Diagnostic::error("FL1212", format!("{program} is upgraded one minor at a time")).at(at);
             let finding = finding.label(format!(
-                "the cluster runs {old} ({line}), and {new} is more than one minor on"
+                "the cluster runs {old} ({}), and {new} is more than one minor on",
+                self.text.line(path)
             ));
             finding.help(format!(
                 "go by way of {}, each when every machine runs the one before",
@@ -590,6 +636,13 @@ fn members_go(go: &[&str], all: usize, line: &str) -> Diagnostic {
     finding
         .label(format!("the record has {list} ({line}), and {rest}"))
         .help(help)
+}
+
+/// A version in the record, and its place there.
+#[derive(Clone)]
+struct Recorded<'a> {
+    version: &'a Version,
+    path: Vec<&'a str>,
 }
 
 /// A value that a running cluster cannot change, in the record and in the spec.

@@ -335,7 +335,11 @@ impl<'a> Update<'a> {
             };
             let rotated = bundle.leaves_of(&node.name).map(|own| own.issued_at);
             let issued_at = rotated.map_or(issued_at, |rotated| issued_at.max(rotated));
-            (node.name.clone(), record::unrendered(node, issued_at))
+            let machine = MachineRecord {
+                versions: self.next.further_versions(&self.render.project.plan, node),
+                ..record::unrendered(node, issued_at)
+            };
+            (node.name.clone(), machine)
         });
         let dated: BTreeMap<_, _> = dated.collect();
         self.next.machines = match whole {

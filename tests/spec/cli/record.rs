@@ -1302,3 +1302,63 @@ fn members_of_external_etcd_do_not_all_move_at_once() {
     let ran = desk.run(&["update"]);
     assert_eq!(ran.code, 0, "{ran:?}");
 }
+
+/// A render of some machines leaves the versions of the others, and the record knows what it brought.
+#[test]
+fn an_etcd_that_came_to_one_member_alone_does_not_go_back() {
+    let desk = external();
+    let version = |version: &str| format!("etcd.version={version}");
+    let (old, new) = (version("3.6.13"), version("3.6.14"));
+    assert_eq!(desk.run(&["render", "--set", &old, "--accept", "FL1213"]).code, 0);
+    let before = desk.read(RECORD);
+    assert!(!before.contains("    versions:\n"), "{before}");
+    let ran = desk.run(&["update", "--node", "etcd1", "--set", &new]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let record = desk.read(RECORD);
+    assert!(
+        record.contains("\netcd: \"3.6.13\"\n") && record.contains("    versions:\n      etcd: \"3.6.14\"\n"),
+        "{record}"
+    );
+    let back = [
+        "FL1213",
+        "etcd cannot go back from 3.6.14 to 3.6.13",
+        "the cluster runs 3.6.14 (firelay.state.yaml:",
+    ];
+    for arguments in [&["plan"][..], &["update"], &["update", "--node", "etcd1"]] {
+        refused(&desk, &[arguments, &["--set", &old]].concat(), &back);
+    }
+    // Another machine is of the version that it has.
+    assert_eq!(desk.run(&["render", "--node", "etcd2", "--set", &old]).code, 0);
+    edit(&desk, "etcd: \"3.6.14\"", "etcd: \"3.6.13\"");
+    refused(&desk, &["plan", "--set", &new], &["FL1203"]);
+    desk.write(RECORD, &record);
+    // A render of all of them brings it to the others.
+    assert_eq!(desk.run(&["update", "--set", &new]).code, 0);
+    let record = desk.read(RECORD);
+    assert!(
+        record.contains("\netcd: \"3.6.14\"\n") && !record.contains("    versions:\n"),
+        "{record}"
+    );
+}
+
+/// Its releases of one minor read each other's data.
+#[test]
+fn the_minor_of_the_container_runtime_does_not_go_back() {
+    let desk = founded("ha-ubuntu");
+    let old = "runtime.version=1.7.34";
+    let back = [
+        "FL1213",
+        "containerd cannot go back from 2.3.4 to 1.7.34",
+        "the cluster runs 2.3.4 (firelay.state.yaml:",
+    ];
+    for verb in ["plan", "render", "update"] {
+        refused(&desk, &[verb, "--set", old], &back);
+    }
+    assert_eq!(desk.run(&["plan", "--set", "runtime.version=2.3.3"]).code, 0);
+    // What came to one machine alone.
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render", "--founded", "--set", old]).code, 0);
+    assert_eq!(desk.run(&["update", "--node", "worker-1"]).code, 0);
+    refused(&desk, &["update", "--set", old], &back);
+    assert_eq!(desk.run(&["plan", "--set", old, "--accept", "FL1213"]).code, 0);
+}
