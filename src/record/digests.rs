@@ -115,6 +115,11 @@ impl MachineRecord {
         let versions = self.versions.iter().map(|(name, version)| format!("{name} {version}"));
         let versions: Vec<_> = versions.collect();
         let versions = versions.iter().map(String::as_bytes);
-        keyed(bundle, b"entry\0", parts.into_iter().chain(addresses).chain(versions))
+        let pool = self.pool.then_some(b"pool".as_slice());
+        keyed(
+            bundle,
+            b"entry\0",
+            parts.into_iter().chain(addresses).chain(versions).chain(pool),
+        )
     }
 }

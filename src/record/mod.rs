@@ -215,6 +215,9 @@ impl Topology {
 pub struct MachineRecord {
     /// Its roles.
     pub roles: Vec<Role>,
+    /// A pool: machines with names of their own. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pool: bool,
     /// The architecture of its binaries. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<Arch>,
@@ -418,6 +421,7 @@ pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, Ma
         let roles = files.iter().find(|file| !file.roles.is_empty());
         let machine = MachineRecord {
             roles: roles.map(|file| file.roles.clone()).unwrap_or_default(),
+            pool: files.iter().any(|file| file.pool),
             arch: None,
             addresses: Vec::new(),
             versions: BTreeMap::new(),
@@ -444,6 +448,7 @@ pub fn listed(names: &[&str]) -> String {
 pub fn unrendered(node: &NodePlan, issued_at: OffsetDateTime) -> MachineRecord {
     MachineRecord {
         roles: crate::delivery::roles(node),
+        pool: node.pool,
         arch: Some(node.arch),
         addresses: match node.roles.control_plane || node.roles.etcd {
             true => node.addresses.clone(),

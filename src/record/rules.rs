@@ -109,6 +109,7 @@ pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
     }
     findings.extend(change.demoted("control plane", Role::ControlPlane));
     findings.extend(change.demoted("etcd member", Role::Etcd));
+    findings.extend(change.single());
     findings.extend(change.taken_addresses());
     findings.extend(change.token());
     findings.extend(change.uncarried());
@@ -512,6 +513,21 @@ impl<'a> Change<'a> {
             "{}; then create it anew from its new document",
             self.way_out(&lost)
         )))
+    }
+
+    /// Machines with the name of a pool, whose machines would stay in the cluster without one.
+    fn single(&self) -> Option<Diagnostic> {
+        let was_pool = |node: &&NodePlan| self.record.machines.get(&node.name).is_some_and(|own| own.pool);
+        let singles = self.rendered.iter().filter(|node| !node.pool).filter(was_pool);
+        let names: Vec<_> = singles.map(|node| node.name.as_str()).collect();
+        let (first, list) = (names.first()?, super::listed(&names));
+        let message = format!("{list} would be a machine, and was a pool of them");
+        let finding = Diagnostic::error("FL1218", message).at(self.place(&["nodes"]));
+        let finding = finding.label(format!(
+            "{} has the pool {first}, and its machines may still be in the cluster",
+            self.text.line(&["machines", first])
+        ));
+        Some(finding.help(format!("give the machine another name; or {}", self.way_out(&names))))
     }
 
     /// How members of etcd leave, and machines without one.

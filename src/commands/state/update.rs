@@ -390,8 +390,11 @@ impl<'a> Update<'a> {
             return change(Action::Adopted, reason.to_owned());
         }
         let base = self.base.as_ref()?.machines.get(&node.name)?;
-        if self.is_demoted(&node.name, base) {
-            let reason = "it has another role: create it anew when its removal is over";
+        if self.is_other(&node.name, base) {
+            let reason = match base.pool && !node.pool {
+                true => "it was a pool: create it when the machines of the pool are gone",
+                false => "it has another role: create it anew when its removal is over",
+            };
             return change(Action::Add, reason.to_owned());
         }
         let old = base.arch.filter(|old| *old != node.arch)?;
@@ -405,12 +408,15 @@ impl<'a> Update<'a> {
         )
     }
 
-    /// Whether a machine that stays loses the role of a control plane or of a member of etcd.
-    fn is_demoted(&self, name: &str, base: &MachineRecord) -> bool {
-        let nodes = &self.render.project.plan.nodes;
-        let roles = nodes.iter().find(|node| node.name == name).map(crate::delivery::roles);
-        let lost = |role: &Role| base.roles.contains(role) && roles.as_ref().is_some_and(|new| !new.contains(role));
-        self.is_founded() && [Role::ControlPlane, Role::Etcd].iter().any(lost)
+    /// Whether a machine that stays loses the role of a control plane or of a member of etcd, or is one that has the name of a pool.
+    fn is_other(&self, name: &str, base: &MachineRecord) -> bool {
+        let mut nodes = self.render.project.plan.nodes.iter();
+        let Some(node) = nodes.find(|node| node.name == name).filter(|_| self.is_founded()) else {
+            return false;
+        };
+        let roles = crate::delivery::roles(node);
+        let lost = |role: &Role| base.roles.contains(role) && !roles.contains(role);
+        [Role::ControlPlane, Role::Etcd].iter().any(lost) || (base.pool && !node.pool)
     }
 
     /// The line of the record that has a machine.
@@ -430,7 +436,7 @@ impl<'a> Update<'a> {
         base.is_some_and(MachineRecord::is_adopted) && !is_replaced
     }
 
-    /// Machines and pools of the record that the spec no longer has, or that lose the role of a member.
+    /// Machines and pools of the record that the spec no longer has, or has as another kind.
     pub fn removed(&self) -> Vec<MachineChange> {
         let nodes: BTreeSet<_> = self
             .render
@@ -441,17 +447,18 @@ impl<'a> Update<'a> {
             .map(|node| node.name.as_str())
             .collect();
         let machines = self.base.iter().flat_map(|base| &base.machines);
-        let gone = machines.filter(|(name, own)| !nodes.contains(name.as_str()) || self.is_demoted(name, own));
+        let gone = machines.filter(|(name, own)| !nodes.contains(name.as_str()) || self.is_other(name, own));
         let change = |(name, own): (&String, &MachineRecord)| {
-            let lost = match nodes.contains(name.as_str()) {
-                true => "has it with a role that the spec takes from it",
-                false => "has it, and the spec does not",
+            let lost = match (nodes.contains(name.as_str()), own.pool) {
+                (true, true) => "has it as a pool",
+                (true, false) => "has it with a role that the spec takes from it",
+                (false, _) => "has it, and the spec does not",
             };
             let reason = format!("{} {lost}", self.line(name));
             let taker = record::taker(&self.render.project.plan, name, own);
             MachineChange {
                 heir: taker.map(|(node, _)| node.name.clone()),
-                ..MachineChange::none(name, &own.roles, false).whole(Action::Remove, reason)
+                ..MachineChange::none(name, &own.roles, own.pool).whole(Action::Remove, reason)
             }
         };
         gone.map(change).collect()

@@ -1362,3 +1362,33 @@ fn the_minor_of_the_container_runtime_does_not_go_back() {
     refused(&desk, &["update", "--set", old], &back);
     assert_eq!(desk.run(&["plan", "--set", old, "--accept", "FL1213"]).code, 0);
 }
+
+/// Machines of the pool would stay in the cluster, and no spec would name them.
+#[test]
+fn a_machine_with_the_name_of_a_pool_is_another_one() {
+    let desk = founded("mixed");
+    let spec = desk.read("cluster.yaml");
+    let (nodes, _) = spec.split_once("pools:\n").unwrap();
+    let node = "  - { name: burst, roles: [worker], addresses: [10.4.0.99] }\n";
+    desk.write("cluster.yaml", &format!("{nodes}{node}"));
+    for verb in ["plan", "render", "update"] {
+        refused(
+            &desk,
+            &[verb],
+            &[
+                "FL1218",
+                "burst would be a machine, and was a pool of them",
+                "Nodes (burst): drain and delete them",
+            ],
+        );
+    }
+    let plan = desk.run(&["plan", "--accept", "FL1218"]);
+    let (added, removed) = ("  + burst: to add\n        it was a pool", "  - burst: to remove\n");
+    assert!(
+        plan.code == 0 && plan.stdout.contains(added) && plan.stdout.contains(removed),
+        "{plan:?}"
+    );
+    assert_eq!(desk.run(&["render", "--accept", "FL1218"]).code, 0);
+    assert!(!desk.read(RECORD).contains("pool: true"));
+    assert_eq!(desk.run(&["plan"]).code, 0);
+}
