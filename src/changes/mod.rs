@@ -126,6 +126,7 @@ impl MachineChange {
                 Handler::Boot
                     | Handler::None
                     | Handler::Reload(_)
+                    | Handler::TimeServers
                     | Handler::RestartLate(_)
                     | Handler::Flags
                     | Handler::Label

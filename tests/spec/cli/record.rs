@@ -1116,21 +1116,20 @@ fn a_lone_control_plane_without_a_tree_is_not_changed() {
     }
 }
 
-/// Scripts that bring a label wait for nobody, and those of a new version do.
+/// Nobody waits for scripts that bring a label or time servers, and those of a new version do.
 #[test]
 fn the_next_minor_waits_for_scripts_that_bring_programs_alone() {
     let version = |minor: &str| format!("kubernetes.version={minor}");
     let (old, new) = (version("1.35.8"), version("1.36.4"));
     let label = "nodes[cp1].labels.tier=app";
-    let desk = Desk::of("ha-ubuntu");
-    assert_eq!(desk.run(&["render", "--founded", "--set", &old]).code, 0);
-    assert_eq!(desk.run(&["update", "--set", &old, "--set", label]).code, 0);
-    assert!(
-        desk.read("out/update/1/ORDER")
-            .contains("# settings alone: the next minor")
-    );
-    let both = ["--set", &new, "--set", label];
-    assert_eq!(desk.run(&[&["plan"], &both[..]].concat()).code, 0);
+    for setting in [label, "ntp={ servers: [10.0.0.1] }"] {
+        let desk = Desk::of("ha-ubuntu");
+        assert_eq!(desk.run(&["render", "--founded", "--set", &old]).code, 0);
+        assert_eq!(desk.run(&["update", "--set", &old, "--set", setting]).code, 0);
+        let order = desk.read("out/update/1/ORDER");
+        assert!(order.contains("# settings alone: the next minor"), "{setting}: {order}");
+        assert_eq!(desk.run(&["plan", "--set", &new, "--set", setting]).code, 0);
+    }
     // A patch release brings programs.
     let patch = version("1.35.7");
     let other = Desk::of("ha-ubuntu");
