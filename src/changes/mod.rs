@@ -100,16 +100,34 @@ impl MachineChange {
             true => Action::Replace,
             false => Action::InPlace,
         };
-        let reason = files
-            .is_empty()
-            .then(|| "the document has another form; every file on the machine stays".to_owned());
-        Self {
+        let actions = handlers.iter().filter_map(Handler::action).collect();
+        let change = Self {
             action,
-            actions: handlers.iter().filter_map(Handler::action).collect(),
+            actions,
             files,
-            reason,
             ..self
+        };
+        let reason = match (change.files.is_empty(), change.needs_new_leaves()) {
+            (true, _) => Some("the document has another form; every file on the machine stays"),
+            (_, true) => Some(
+                "a running machine takes other names and another end of its certificates with new keys alone: run `firelay secrets rotate \
+                 leaves` first, and the same change comes in place",
+            ),
+            _ => None,
+        };
+        Self {
+            reason: reason.map(str::to_owned),
+            ..change
         }
+    }
+
+    /// Whether certificates alone ask for a new machine, of the day of those that it has.
+    pub fn needs_new_leaves(&self) -> bool {
+        let replaces = |file: &&FileChange| file.handlers.contains(&Handler::Replace);
+        let is_leaf = |file: &FileChange| {
+            file.kind == "changed" && registration::is_certificate(&file.path) && !authorities::is_one(&file.path)
+        };
+        self.action == Action::Replace && !self.files.is_empty() && self.files.iter().filter(replaces).all(is_leaf)
     }
 
     /// A running machine takes it, and has something to do for that.

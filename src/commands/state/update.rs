@@ -209,10 +209,25 @@ impl<'a> Update<'a> {
         }
         let message =
             "kubeadm's configuration of the cluster has changed, and no control plane takes this change in place";
-        self.findings.push(Diagnostic::warning("FL1221", message).help(
-            "undo what creates the control planes anew, and run firelay update for the rest first; \
-             a control plane that is created anew joins with the configuration that the cluster has",
-        ));
+        let servers = changes
+            .iter()
+            .filter(|change| change.roles.contains(&Role::ControlPlane));
+        let mut replaced = servers.filter(|change| change.action == Action::Replace).peekable();
+        let help = match (replaced.peek().is_some(), replaced.all(MachineChange::needs_new_leaves)) {
+            (true, true) => {
+                "run firelay secrets rotate leaves first: with new keys and certificates the control planes take this change in place, by \
+                 firelay update (docs/rotate.md)"
+            }
+            (true, false) => {
+                "undo what creates the control planes anew, and run firelay update for the rest first; \
+                 a control plane that is created anew joins with the configuration that the cluster has"
+            }
+            (false, _) => {
+                "firelay did not create the control planes, and changes none of them: change the configuration with the tool that did; or \
+                 keep that of the cluster, have one of them created anew by firelay, and make the change then (docs/adopt.md)"
+            }
+        };
+        self.findings.push(Diagnostic::warning("FL1221", message).help(help));
     }
 
     /// The machine on which they are applied.

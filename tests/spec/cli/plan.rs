@@ -321,3 +321,30 @@ fn a_version_needs_a_control_plane_that_takes_it_in_place() {
         }
     }
 }
+
+/// A certificate with other names is as old as the one that a machine has, and may have renewed; only younger ones take its place.
+#[test]
+fn names_and_ends_of_certificates_change_in_place_with_new_keys() {
+    let desk = founded("ha-ubuntu");
+    let way = "run `firelay secrets rotate leaves` first, and the same change comes in place";
+    let (names, end) = ("pki.extraSans=[x.example.com]", "pki.leafValidity=17520h");
+    for setting in [names, end] {
+        let ran = desk.run(&["plan", "--set", setting]);
+        assert!(ran.code == 0 && ran.stdout.contains(way), "{ran:?}");
+    }
+    let ran = desk.run(&["plan", "--set", names]);
+    let help = "= help: run firelay secrets rotate leaves first: with new keys";
+    assert!(ran.stderr.contains("FL1221") && ran.stderr.contains(help), "{ran:?}");
+    let both = ["--set", names, "--set", "sysctls={ vm.max_map_count: 262144 }"];
+    let ran = desk.run(&[&["plan"], &both[..]].concat());
+    assert!(
+        !ran.stdout.contains(way) && ran.stderr.contains("= help: undo what"),
+        "{ran:?}"
+    );
+    assert_eq!(desk.run(&["secrets", "rotate", "leaves"]).code, 0);
+    let ran = desk.run(&["plan", "--set", names, "--set", end]);
+    assert!(
+        ran.code == 0 && !ran.stderr.contains("FL1221") && ran.stdout.contains(", 6 to update in place, 0 to replace"),
+        "{ran:?}"
+    );
+}
