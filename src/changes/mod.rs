@@ -61,6 +61,9 @@ pub struct MachineChange {
     /// A member of external etcd that clients reach at another address.
     #[serde(skip)]
     pub moves: bool,
+    /// The record has its document already: another render made it, and the tree in place is older.
+    #[serde(skip)]
+    pub known: bool,
     /// The machine that gets its address: this one is removed before that one comes.
     #[serde(skip)]
     pub heir: Option<String>,
@@ -78,6 +81,7 @@ impl MachineChange {
             files: Vec::new(),
             reason: None,
             moves: false,
+            known: false,
             heir: None,
         }
     }

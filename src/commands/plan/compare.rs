@@ -105,16 +105,19 @@ fn changes_of_part(
     } else {
         unpack(&open)?
     };
-    let compared = |node: &NodePlan| changed(node, old.get(&node.name), new.get(&node.name), secrets);
+    let compared = |node: &NodePlan, digest: &str| {
+        let change = changed(node, old.get(&node.name), new.get(&node.name), secrets);
+        update.compared(node, digest, change)
+    };
     let moves = |name: &str| self::moves(old.get(name), new.get(name));
-    let one = |(node, known): (&&NodePlan, Option<MachineChange>)| match known {
+    let one = |((node, digest), known): ((&&NodePlan, &&str), Option<MachineChange>)| match known {
         Some(known) => MachineChange {
             moves: moves(&node.name),
             ..known
         },
-        None => compared(node),
+        None => compared(node, digest),
     };
-    Ok(nodes.par_iter().zip(known).map(one).collect())
+    Ok(nodes.par_iter().zip(digests).zip(known).map(one).collect())
 }
 
 /// Described files of one node.
@@ -182,7 +185,9 @@ pub(in super::super) fn changed_machines(
     if nodes.is_empty() {
         return Ok(Vec::new());
     }
-    changes_of(project, update, &nodes, (tree.last(), (manifest, fetch), out))
+    let changes = changes_of(project, update, &nodes, (tree.last(), (manifest, fetch), out))?;
+    // The render brings the tree to a document that another one made.
+    Ok(changes.into_iter().filter(|change| !change.known).collect())
 }
 
 /// The change of every machine against a tree that is rendered already, in the order of the spec, removed ones last.

@@ -18,7 +18,8 @@ impl Update<'_> {
         if self.base.is_none() || !self.is_founded() {
             return;
         }
-        let findings = [self.lost_quorum(changes), self.lost_addresses(changes)];
+        let changes: Vec<_> = changes.iter().filter(|change| !change.known).cloned().collect();
+        let findings = [self.lost_quorum(&changes), self.lost_addresses(&changes)];
         self.findings.extend(findings.into_iter().flatten());
     }
 

@@ -380,7 +380,7 @@ impl<'a> Update<'a> {
             return Some(change.whole(Action::Add, None));
         };
         if base.digest == digest {
-            return Some(change);
+            return (!self.is_behind(node, digest)).then_some(change);
         }
         if self.render.args.replace.contains(&node.name) {
             return Some(change.whole(Action::Replace, "--replace asks for it".to_owned()));
@@ -392,6 +392,30 @@ impl<'a> Update<'a> {
                  the last render, or render the spec of the record into {out} first"
         );
         (!in_tree).then(|| change.whole(Action::Unknown, reason))
+    }
+
+    /// Whether the record has this document of a machine, and the tree in place an older one.
+    fn is_behind(&self, node: &NodePlan, digest: &str) -> bool {
+        let has = |machine: &MachineRecord| machine.digest == digest;
+        let base = self.base.as_ref().and_then(|base| base.machines.get(&node.name));
+        base.is_some_and(has) && self.tree.get(&node.name).is_some_and(|own| !has(own))
+    }
+
+    /// A change with files that were compared; it says so where another render made the same document.
+    pub fn compared(&self, node: &NodePlan, digest: &str, change: MachineChange) -> MachineChange {
+        if !self.is_behind(node, digest) {
+            return change;
+        }
+        let reason = format!(
+            "{} has this document already: another render made it, and {} is older; a machine that has it takes nothing anew",
+            self.line(&node.name),
+            self.render.out.display()
+        );
+        MachineChange {
+            known: true,
+            reason: Some(reason),
+            ..change
+        }
     }
 
     /// The change of a machine whose record alone decides it: nobody compares its files.
@@ -483,7 +507,7 @@ impl<'a> Update<'a> {
     pub fn refuse_stale(&self, changes: &[MachineChange]) -> Result<(), Failure> {
         let changed = changes
             .iter()
-            .filter(|change| matches!(change.action, Action::Replace | Action::Unknown));
+            .filter(|change| !change.known && matches!(change.action, Action::Replace | Action::Unknown));
         let stale = changed.filter_map(|change| contradiction(&self.tree, self.base.as_ref(), &change.name));
         self.refuse_contradictions(&stale.collect::<Vec<_>>())
     }

@@ -348,3 +348,35 @@ fn names_and_ends_of_certificates_change_in_place_with_new_keys() {
         "{ran:?}"
     );
 }
+
+/// Another render made the document: the record has it, and the tree in place is older.
+#[test]
+fn a_plan_and_an_update_take_the_tree_that_is_there() {
+    let desk = founded("ha-ubuntu");
+    let (one, other) = ("nodes[cp1].labels.tier=app", "nodes[cp3].labels.tier=app");
+    let set = ["--set", one, "--set", other];
+    assert_eq!(desk.run(&["render", "--out", "clone", "--set", one]).code, 0);
+    let known = "  ~ cp1: to update in place: change the kubelet's flags, restart kubelet.service, label the Node\n        \
+                 firelay.state.yaml:";
+    let why = "has this document already: another render made it, and out is older";
+    let plan = desk.run(&["plan", "--detailed-exitcode", "--set", one]);
+    assert!(
+        plan.code == 6 && plan.stdout.contains(known) && plan.stdout.contains(why),
+        "{plan:?}"
+    );
+    let plan = desk.run(&[&["plan"], &set[..]].concat());
+    let update = desk.run(&[&["update"], &set[..]].concat());
+    assert!(plan.stdout.contains(known), "{plan:?}");
+    assert_eq!((update.code, &update.stdout), (0, &plan.stdout), "{update:?}");
+    assert!(desk.at("out/update/1/cp1.sh").exists() && desk.at("out/update/1/cp3.sh").exists());
+    assert_eq!(
+        desk.run(&["plan", "--detailed-exitcode", "--set", one, "--set", other])
+            .code,
+        0
+    );
+    // A render brings the tree to it.
+    let desk = founded("ha-ubuntu");
+    assert_eq!(desk.run(&["render", "--out", "clone", "--set", one]).code, 0);
+    assert_eq!(desk.run(&["render", "--set", one]).code, 0);
+    assert_eq!(desk.run(&["plan", "--detailed-exitcode", "--set", one]).code, 0);
+}
