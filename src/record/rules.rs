@@ -359,7 +359,8 @@ impl<'a> Change<'a> {
                     running.etcd
                 ));
             findings.push(finding.help(format!(
-                "members are replaced first: keep etcd {old} until Kubernetes is upgraded"
+                "members change first: keep etcd with `etcd: {{ version: {old} }}` until all machines have the new Kubernetes, and upgrade \
+                 etcd then"
             )));
         }
         findings

@@ -380,3 +380,46 @@ fn a_plan_and_an_update_take_the_tree_that_is_there() {
     assert_eq!(desk.run(&["render", "--set", one]).code, 0);
     assert_eq!(desk.run(&["plan", "--detailed-exitcode", "--set", one]).code, 0);
 }
+
+/// Members of external etcd come before Kubernetes, whose API servers of the old minor would use the new etcd.
+#[test]
+fn external_etcd_keeps_its_version_where_the_running_minor_needs_it() {
+    let desk = Desk::with_spec("external-etcd");
+    let spec = desk.read("cluster.yaml");
+    let ran = desk.run(&[
+        "render",
+        "--new-secrets",
+        "--founded",
+        "--set",
+        "kubernetes.version=1.35.8",
+    ]);
+    assert_eq!(ran.code, 0, "{spec}\n{ran:?}");
+    let over = ["--set", "kubernetes.version=1.37.1"];
+    let ran = desk.run(&[&["plan"], &over[..]].concat());
+    for text in [
+        "No minor is skipped: 3 updates lead there;",
+        "  2. Kubernetes 1.36.4 → 1.37.1, containerd 2.3.4 → 2.3.6\n     \
+         firelay update cluster.yaml --set kubernetes.version=1.37.1 --set etcd.version=3.6.14\n",
+        "  3. Kubernetes 1.37.1, etcd 3.6.14 → 3.7.2\n     firelay update cluster.yaml --set kubernetes.version=1.37.1\n",
+    ] {
+        assert!(ran.stdout.contains(text), "{text}: {}", ran.stdout);
+    }
+    let json = desk.run(&[&["plan", "--output", "json"], &over[..]].concat()).json();
+    for upgrade in json["upgrades"].as_array().unwrap() {
+        for command in upgrade["commands"].as_array().unwrap() {
+            let words: Vec<_> = command.as_str().unwrap().split(' ').skip(1).collect();
+            let ran = desk.run(&words);
+            assert_eq!(ran.code, 0, "{command}: {ran:?}");
+        }
+        // Over one minor alone the error has the key.
+        if upgrade["new"] == "1.36.4" {
+            let ran = desk.run(&[&["plan"], &over[..]].concat());
+            assert!(
+                ran.stderr.contains("FL1214") && ran.stderr.contains("`etcd: { version: 3.6.14 }`"),
+                "{ran:?}"
+            );
+        }
+    }
+    let ran = desk.run(&[&["plan", "--detailed-exitcode"], &over[..]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
