@@ -30,6 +30,8 @@ pub enum Action {
     None,
     /// A running machine can take the change.
     InPlace,
+    /// Its document differs, and a running machine has nothing to do.
+    Document,
     /// Only a new machine can.
     Replace,
     /// The record does not have it.
@@ -100,11 +102,12 @@ impl MachineChange {
     #[must_use]
     pub fn with_files(self, files: Vec<FileChange>) -> Self {
         let handlers: BTreeSet<_> = files.iter().flat_map(|file| file.handlers.clone()).collect();
-        let action = match handlers.contains(&Handler::Replace) {
-            true => Action::Replace,
-            false => Action::InPlace,
+        let actions: Vec<_> = handlers.iter().filter_map(Handler::action).collect();
+        let action = match (handlers.contains(&Handler::Replace), actions.is_empty()) {
+            (true, _) => Action::Replace,
+            (_, true) => Action::Document,
+            _ => Action::InPlace,
         };
-        let actions = handlers.iter().filter_map(Handler::action).collect();
         let change = Self {
             action,
             actions,
@@ -136,7 +139,7 @@ impl MachineChange {
 
     /// A running machine takes it, and has something to do for that.
     pub fn in_place(&self) -> bool {
-        self.action == Action::InPlace && !self.actions.is_empty()
+        self.action == Action::InPlace
     }
 
     /// Whether no program of the machine changes, and nothing that kubeadm applies.
@@ -207,8 +210,8 @@ impl Counts {
                 Action::Replace => &mut counts.replace,
                 Action::Unknown => &mut counts.unknown,
                 Action::Adopted => &mut counts.adopted,
-                Action::InPlace if change.in_place() => &mut counts.in_place,
-                Action::InPlace => &mut counts.document,
+                Action::InPlace => &mut counts.in_place,
+                Action::Document => &mut counts.document,
             };
             *count += 1;
         }

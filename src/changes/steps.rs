@@ -60,7 +60,7 @@ pub fn steps(changes: &[MachineChange], limit: Limit, manifests: Option<&str>) -
     let mut steps = Vec::new();
     for member in [Member::Etcd, Member::ControlPlane] {
         for action in [Action::InPlace, Action::Add, Action::Replace, Action::Remove] {
-            let acting = of(member).filter(|change| acts(change, action) && !goes_before(change, changes));
+            let acting = of(member).filter(|change| change.action == action && !goes_before(change, changes));
             for change in acting {
                 let gone = changes.iter().filter(|own| is_heir(change, own));
                 steps.extend(gone.map(|own| step(Action::Remove, Member::of(&own.roles), [own])));
@@ -80,7 +80,7 @@ pub fn steps(changes: &[MachineChange], limit: Limit, manifests: Option<&str>) -
         (Action::Replace, limit.of(workers)),
         (Action::Remove, limit.of(workers)),
     ] {
-        let names: Vec<_> = of(Member::Worker).filter(|change| acts(change, action)).collect();
+        let names: Vec<_> = of(Member::Worker).filter(|change| change.action == action).collect();
         steps.extend(
             names
                 .chunks(most.min(names.len().max(1)))
@@ -90,14 +90,9 @@ pub fn steps(changes: &[MachineChange], limit: Limit, manifests: Option<&str>) -
     steps
 }
 
-/// Whether a machine has a step of this kind. Nothing is done where the document alone differs.
-fn acts(change: &MachineChange, action: Action) -> bool {
-    change.action == action && (action != Action::InPlace || change.in_place())
-}
-
 /// Whether a machine that goes has its step before the one that gets its address.
 fn goes_before(gone: &MachineChange, changes: &[MachineChange]) -> bool {
-    let comes = |own: &&MachineChange| matches!(own.action, Action::Add | Action::Replace) || own.in_place();
+    let comes = |own: &&MachineChange| matches!(own.action, Action::InPlace | Action::Add | Action::Replace);
     changes.iter().filter(comes).any(|own| is_heir(own, gone))
 }
 
@@ -189,15 +184,15 @@ mod tests {
     fn machines(role: Role, prefix: &'static str, count: usize) -> impl Strategy<Value = Vec<MachineChange>> {
         let actions = prop::sample::select(vec![
             Action::None,
+            Action::Document,
             Action::InPlace,
             Action::Replace,
             Action::Add,
             Action::Remove,
         ]);
-        prop::collection::vec((actions, any::<bool>()), 1..=count).prop_map(move |actions| {
-            let machine = |(at, (action, today)): (usize, (Action, bool))| MachineChange {
+        prop::collection::vec(actions, 1..=count).prop_map(move |actions| {
+            let machine = |(at, action): (usize, Action)| MachineChange {
                 action,
-                actions: Vec::from_iter(today.then(|| "kubeadm upgrade".to_owned())),
                 ..MachineChange::none(&format!("{prefix}{at}"), &[role], false)
             };
             actions.into_iter().enumerate().map(machine).collect()
@@ -242,7 +237,7 @@ mod tests {
             let left: BTreeSet<_> = cluster.etcd.iter().chain(&cluster.servers).chain(&cluster.workers).cloned().collect();
             prop_assert_eq!(left, wanted);
             let touched: usize = sequence.iter().map(|step| step.machines.len()).sum();
-            prop_assert_eq!(touched, changes.iter().filter(|change| change.action != Action::None && (change.action != Action::InPlace || change.in_place())).count());
+            prop_assert_eq!(touched, changes.iter().filter(|change| !matches!(change.action, Action::None | Action::Document)).count());
         }
     }
 
