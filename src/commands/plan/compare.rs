@@ -348,8 +348,11 @@ fn ask(project: &Project, changes: &mut [MachineChange]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The part of a file to ask for: the first field of YAML, the first line of others.
+/// The part of a file to ask for: the first field of YAML, the first line of others, and the whole of one that is new.
 fn part(file: &FileChange) -> Option<String> {
+    if file.kind == "added" {
+        return Some(file.path.clone());
+    }
     if file.path.ends_with(".yaml") {
         let (kind, pointer) = file.fields.first()?.field.split_once('/')?;
         return Some(format!("{}#{kind}/{pointer}", file.path));

@@ -265,6 +265,23 @@ fn a_plan_over_several_minors_lists_each_update() {
     assert!(ran.stdout.contains("     the spec is refused with it: FL0"), "{ran:?}");
 }
 
+/// A file that is new, and one that gets a line at its end.
+#[test]
+fn files_and_lines_that_come_have_their_lines_of_the_spec() {
+    let desk = founded("ha-ubuntu");
+    let spec = desk.read("cluster.yaml");
+    let line = spec.lines().count() + 1;
+    desk.write("cluster.yaml", &(spec.clone() + "ntp: { servers: [10.0.0.1] }\n"));
+    let ran = desk.run(&["plan"]);
+    let file = format!("cluster.yaml:{line} → /etc/firelay/chrony.conf (added)\n");
+    assert!(ran.code == 0 && ran.stdout.contains(&file), "{ran:?}");
+    desk.write("cluster.yaml", &(spec + "sysctls: { vm.swappiness: 1 }\n"));
+    let ran = desk.run(&["plan"]);
+    let file =
+        format!("cluster.yaml:{line} → /etc/sysctl.d/90-firelay.conf\n          vm.swappiness: (none) → \"1\"\n");
+    assert!(ran.code == 0 && ran.stdout.contains(&file), "{ran:?}");
+}
+
 /// A control plane that is created anew joins with the new kubeadm, which refuses a cluster of an older minor. A patch release would stay.
 #[test]
 fn a_version_needs_a_control_plane_that_takes_it_in_place() {
