@@ -40,6 +40,11 @@ pub fn handler(path: &str, old: &Machine, new: &Machine) -> Option<Handler> {
     })
 }
 
+/// Whether a file is of a CA.
+pub fn is_one(path: &str) -> bool {
+    AUTHORITIES.iter().any(|(crt, key)| [*crt, *key].contains(&path)) || path == SIGNING
+}
+
 /// Whether another CA signs the certificates of a machine than before.
 pub fn signs_anew(old: &Machine, new: &Machine) -> bool {
     let first = |machine: &Machine, path: &str| authorities(machine, path).into_iter().next();

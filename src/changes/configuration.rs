@@ -39,7 +39,7 @@ impl Configuration {
     /// Adds to each machine what it does for the changed parts. The first control plane that runs uploads them; without one nobody does
     /// anything.
     pub fn apply_to(&self, changes: &mut [MachineChange]) {
-        let runs = |change: &MachineChange| matches!(change.action, Action::None | Action::InPlace);
+        let runs = |change: &MachineChange| matches!(change.action, Action::None | Action::Document | Action::InPlace);
         let leads = |change: &MachineChange| runs(change) && Member::of(&change.roles) == Member::ControlPlane;
         let Some(first) = changes.iter().position(leads) else {
             return;

@@ -175,11 +175,7 @@ fn changed(
             let closed = (old.mode | new.mode) & OTHERS == 0 && !path.starts_with(OWN_YAML)
                 || USERS.iter().any(|folder| path.starts_with(folder));
             if let Some((before, after)) = texts {
-                line = after
-                    .lines()
-                    .zip(before.lines())
-                    .position(|(one, other)| one != other)
-                    .map(|line| line + 1);
+                line = first_line(before, after);
                 found = content(path, before, after);
                 handlers = registration::handlers(path, before, after, registration::runs_etcd(machines.1));
             }
@@ -226,6 +222,14 @@ fn changed(
         handlers: handlers.unwrap_or_else(|| change.handlers.clone()),
         ..change
     })
+}
+
+/// The first line of a new text that the old one does not have there, from 1.
+fn first_line(old: &str, new: &str) -> Option<usize> {
+    let old: Vec<_> = old.lines().collect();
+    let mut lines = new.lines().enumerate();
+    let differs = lines.find(|(at, line)| old.get(*at) != Some(line));
+    differs.map(|(at, _)| at + 1)
 }
 
 /// A URL with a user, or with a query: both may hold a password, a token or a signature (RFC 3986 section 3.2.1 and 3.4).

@@ -33,6 +33,8 @@ pub enum Action {
     None,
     /// A running machine can take the change.
     InPlace,
+    /// Its document differs, and a running machine has nothing to do.
+    Document,
     /// Only a new machine can.
     Replace,
     /// The record does not have it.
@@ -64,6 +66,12 @@ pub struct MachineChange {
     /// A member of external etcd that clients reach at another address.
     #[serde(skip)]
     pub moves: bool,
+    /// The record has its document already: another render made it, and the tree in place is older.
+    #[serde(skip)]
+    pub known: bool,
+    /// The machine that gets its address: this one is removed before that one comes.
+    #[serde(skip)]
+    pub heir: Option<String>,
 }
 
 impl MachineChange {
@@ -78,6 +86,8 @@ impl MachineChange {
             files: Vec::new(),
             reason: None,
             moves: false,
+            known: false,
+            heir: None,
         }
     }
 
@@ -95,25 +105,44 @@ impl MachineChange {
     #[must_use]
     pub fn with_files(self, files: Vec<FileChange>) -> Self {
         let handlers: BTreeSet<_> = files.iter().flat_map(|file| file.handlers.clone()).collect();
-        let action = match handlers.contains(&Handler::Replace) {
-            true => Action::Replace,
-            false => Action::InPlace,
+        let actions: Vec<_> = handlers.iter().filter_map(Handler::action).collect();
+        let action = match (handlers.contains(&Handler::Replace), actions.is_empty()) {
+            (true, _) => Action::Replace,
+            (_, true) => Action::Document,
+            _ => Action::InPlace,
         };
-        let reason = files
-            .is_empty()
-            .then(|| "the document has another form; every file on the machine stays".to_owned());
-        Self {
+        let change = Self {
             action,
-            actions: handlers.iter().filter_map(Handler::action).collect(),
+            actions,
             files,
-            reason,
             ..self
+        };
+        let reason = match (change.files.is_empty(), change.needs_new_leaves()) {
+            (true, _) => Some("the document has another form; every file on the machine stays"),
+            (_, true) => Some(
+                "a running machine takes other names and another end of its certificates with new keys alone: run `firelay secrets rotate \
+                 leaves` first, and the same change comes in place",
+            ),
+            _ => None,
+        };
+        Self {
+            reason: reason.map(str::to_owned),
+            ..change
         }
+    }
+
+    /// Whether certificates alone ask for a new machine, of the day of those that it has.
+    pub fn needs_new_leaves(&self) -> bool {
+        let replaces = |file: &&FileChange| file.handlers.contains(&Handler::Replace);
+        let is_leaf = |file: &FileChange| {
+            file.kind == "changed" && registration::is_certificate(&file.path) && !authorities::is_one(&file.path)
+        };
+        self.action == Action::Replace && !self.files.is_empty() && self.files.iter().filter(replaces).all(is_leaf)
     }
 
     /// A running machine takes it, and has something to do for that.
     pub fn in_place(&self) -> bool {
-        self.action == Action::InPlace && !self.actions.is_empty()
+        self.action == Action::InPlace
     }
 
     /// Whether no program of the machine changes, and nothing that kubeadm applies.
@@ -125,12 +154,20 @@ impl MachineChange {
                 Handler::Boot
                     | Handler::None
                     | Handler::Reload(_)
+                    | Handler::TimeServers
                     | Handler::RestartLate(_)
                     | Handler::Flags
                     | Handler::Label
             ),
         };
         !self.in_place() || self.handlers().iter().all(keeps)
+    }
+
+    /// Why it is created anew: the reason, or the first file that no running machine takes.
+    pub fn cause(&self) -> &str {
+        let file = self.files.iter().find(|file| file.handlers.contains(&Handler::Replace));
+        let file = file.map(|file| file.path.as_str());
+        self.reason.as_deref().or(file).unwrap_or_default()
     }
 
     /// The actions of the machine for all its files.
@@ -176,8 +213,8 @@ impl Counts {
                 Action::Replace => &mut counts.replace,
                 Action::Unknown => &mut counts.unknown,
                 Action::Adopted => &mut counts.adopted,
-                Action::InPlace if change.in_place() => &mut counts.in_place,
-                Action::InPlace => &mut counts.document,
+                Action::InPlace => &mut counts.in_place,
+                Action::Document => &mut counts.document,
             };
             *count += 1;
         }

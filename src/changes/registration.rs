@@ -123,7 +123,8 @@ fn prepared(text: &str) -> Vec<&str> {
     text.lines().filter(|line| is_kept(line)).collect()
 }
 
-fn is_certificate(path: &str) -> bool {
+/// Whether a file is a certificate in the document.
+pub(super) fn is_certificate(path: &str) -> bool {
     let ends = [".crt", ".pem"].iter().any(|end| path.ends_with(end));
     ends && handler(path) == Handler::Certificates
 }

@@ -52,15 +52,20 @@ impl Member {
 }
 
 /// The steps in their order. Running members are updated first, as the first control plane brings the cluster to its new version.
-/// Others are added before some are replaced, so that a quorum bears the loss of one, and removed last. New workers come after the control planes: no kubelet is newer than an API server.
+/// Others are added before some are replaced, so that a quorum bears the loss of one, and removed last. One whose address another machine gets is removed before that
+/// one comes. New workers come after the control planes: no kubelet is newer than an API server.
 /// `manifests` names the control plane that applies them, when all API servers know their kinds.
 pub fn steps(changes: &[MachineChange], limit: Limit, manifests: Option<&str>) -> Vec<Step> {
     let of = |member: Member| changes.iter().filter(move |change| Member::of(&change.roles) == member);
     let mut steps = Vec::new();
     for member in [Member::Etcd, Member::ControlPlane] {
         for action in [Action::InPlace, Action::Add, Action::Replace, Action::Remove] {
-            let names = of(member).filter(|change| acts(change, action));
-            steps.extend(names.map(|change| step(action, member, [change])));
+            let acting = of(member).filter(|change| change.action == action && !goes_before(change, changes));
+            for change in acting {
+                let gone = changes.iter().filter(|own| is_heir(change, own));
+                steps.extend(gone.map(|own| step(Action::Remove, Member::of(&own.roles), [own])));
+                steps.push(step(action, member, [change]));
+            }
         }
     }
     steps.extend(manifests.map(|name| Step {
@@ -75,7 +80,7 @@ pub fn steps(changes: &[MachineChange], limit: Limit, manifests: Option<&str>) -
         (Action::Replace, limit.of(workers)),
         (Action::Remove, limit.of(workers)),
     ] {
-        let names: Vec<_> = of(Member::Worker).filter(|change| acts(change, action)).collect();
+        let names: Vec<_> = of(Member::Worker).filter(|change| change.action == action).collect();
         steps.extend(
             names
                 .chunks(most.min(names.len().max(1)))
@@ -85,9 +90,15 @@ pub fn steps(changes: &[MachineChange], limit: Limit, manifests: Option<&str>) -
     steps
 }
 
-/// Whether a machine has a step of this kind. Nothing is done where the document alone differs.
-fn acts(change: &MachineChange, action: Action) -> bool {
-    change.action == action && (action != Action::InPlace || change.in_place())
+/// Whether a machine that goes has its step before the one that gets its address.
+fn goes_before(gone: &MachineChange, changes: &[MachineChange]) -> bool {
+    let comes = |own: &&MachineChange| matches!(own.action, Action::InPlace | Action::Add | Action::Replace);
+    changes.iter().filter(comes).any(|own| is_heir(own, gone))
+}
+
+/// Whether a machine gets the address of one that goes.
+fn is_heir(machine: &MachineChange, gone: &MachineChange) -> bool {
+    machine.action != Action::Remove && gone.heir.as_ref() == Some(&machine.name)
 }
 
 fn step<'c>(action: Action, of: Member, machines: impl IntoIterator<Item = &'c MachineChange>) -> Step {
@@ -173,15 +184,15 @@ mod tests {
     fn machines(role: Role, prefix: &'static str, count: usize) -> impl Strategy<Value = Vec<MachineChange>> {
         let actions = prop::sample::select(vec![
             Action::None,
+            Action::Document,
             Action::InPlace,
             Action::Replace,
             Action::Add,
             Action::Remove,
         ]);
-        prop::collection::vec((actions, any::<bool>()), 1..=count).prop_map(move |actions| {
-            let machine = |(at, (action, today)): (usize, (Action, bool))| MachineChange {
+        prop::collection::vec(actions, 1..=count).prop_map(move |actions| {
+            let machine = |(at, action): (usize, Action)| MachineChange {
                 action,
-                actions: Vec::from_iter(today.then(|| "kubeadm upgrade".to_owned())),
                 ..MachineChange::none(&format!("{prefix}{at}"), &[role], false)
             };
             actions.into_iter().enumerate().map(machine).collect()
@@ -201,6 +212,10 @@ mod tests {
             let keeps = |all: &[MachineChange]| all.iter().any(|one| !matches!(one.action, Action::Remove | Action::Add));
             prop_assume!(keeps(&servers) && (stacked || keeps(&members)));
             let mut changes = servers;
+            // A rename: the last one that comes gets the address of the first that goes.
+            let renamed = changes.iter().rfind(|one| one.action == Action::Add).map(|one| one.name.clone());
+            let gone = changes.iter_mut().find(|one| one.action == Action::Remove);
+            let renamed = gone.map(|gone| gone.heir.clone_from(&renamed)).and(renamed);
             changes.extend(workers);
             if !stacked {
                 changes.extend(members);
@@ -208,6 +223,13 @@ mod tests {
             let most = Limit::Percent(percent).of(changes.iter().filter(|change| Member::of(&change.roles) == Member::Worker && change.action != Action::Add).count());
             let mut cluster = Cluster::of(&changes, stacked);
             let sequence = steps(&changes, Limit::Percent(percent), None);
+            let at = |wanted: &dyn Fn(&MachineChange) -> bool| {
+                let one = changes.iter().find(|one| wanted(one)).map(|one| &one.name);
+                sequence.iter().position(|step| step.machines.first() == one)
+            };
+            if renamed.is_some() {
+                prop_assert!(at(&|one| one.heir.is_some()) < at(&|one| Some(&one.name) == renamed.as_ref()), "{:?}", sequence);
+            }
             for step in &sequence {
                 cluster.take(step, most);
             }
@@ -215,7 +237,7 @@ mod tests {
             let left: BTreeSet<_> = cluster.etcd.iter().chain(&cluster.servers).chain(&cluster.workers).cloned().collect();
             prop_assert_eq!(left, wanted);
             let touched: usize = sequence.iter().map(|step| step.machines.len()).sum();
-            prop_assert_eq!(touched, changes.iter().filter(|change| change.action != Action::None && (change.action != Action::InPlace || change.in_place())).count());
+            prop_assert_eq!(touched, changes.iter().filter(|change| !matches!(change.action, Action::None | Action::Document)).count());
         }
     }
 

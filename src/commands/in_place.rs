@@ -218,7 +218,7 @@ impl<'a> Base<'a> {
                 let moves = plan::moves(old, new);
                 return Ok((MachineChange { moves, ..change }, None));
             }
-            let change = plan::changed(node, old, new, &secrets);
+            let change = update.compared(node, &after, plan::changed(node, old, new, &secrets));
             let pair = pair.filter(|_| change.in_place());
             Ok((change, pair))
         })?;

@@ -59,6 +59,7 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     update.refuse_stale(&changes)?;
     update.tell_unrecorded();
     update.check_members(&changes);
+    update.check_upgrade(&changes);
     update.check_configuration(&changes);
     update.accept();
     let counts = Counts::of(&changes, update.applied_manifests().is_some());

@@ -81,6 +81,7 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
     };
     let members = scripts.as_ref().map_or_else(|| replaced(&changes), |_| changes.clone());
     update.check_members(&members);
+    update.check_upgrade(&changes);
     update.check_configuration(&members);
     update.refuse_forbidden()?;
     let finished = place(&secrets, &state, &update, tree, manifest)?;

@@ -1,34 +1,24 @@
 //! Addresses of members of etcd: a control plane that is created anew removes the member that has its address, or its name.
 
+use std::net::IpAddr;
+
 use firelay_yaml::diagnostic::Diagnostic;
 
-use super::Change;
-use crate::{plan::NodePlan, tree::Role};
+use super::{Change, MachineRecord};
+use crate::{
+    plan::{NodePlan, Plan},
+    tree::Role,
+};
 
 impl Change<'_> {
-    /// Machines that get the address of a member that stays, under another address.
+    /// Machines that get the address of another member of the record.
     pub(super) fn taken_addresses(&self) -> Vec<Diagnostic> {
-        let holder = match self.plan.etcd.external {
-            true => Role::Etcd,
-            false => Role::ControlPlane,
-        };
-        let nodes = self.plan.nodes.iter();
-        let takers = nodes.filter(|node| match holder {
-            Role::Etcd => node.roles.etcd,
-            _ => node.roles.control_plane,
-        });
-        takers.filter_map(|node| self.taken_address(node, holder)).collect()
+        let members = self.recorded(holder(self.plan));
+        let taken = members.filter_map(|(name, own)| Some((name, taker(self.plan, name, own)?)));
+        taken.map(|(name, taken)| self.taken_address(name, &taken)).collect()
     }
 
-    fn taken_address(&self, node: &NodePlan, holder: Role) -> Option<Diagnostic> {
-        let stays = |name: &str| self.plan.nodes.iter().any(|own| own.name == name);
-        let mut others = self
-            .recorded(holder)
-            .filter(|(name, _)| **name != node.name && stays(name));
-        let (other, address) = others.find_map(|(name, own)| {
-            let address = node.addresses.iter().find(|address| own.addresses.contains(address))?;
-            Some((name, address))
-        })?;
+    fn taken_address(&self, other: &str, (node, address): &(&NodePlan, IpAddr)) -> Diagnostic {
         let message = format!(
             "{} would have the address {address} of {other}, which is a member of etcd",
             node.name
@@ -39,9 +29,35 @@ impl Change<'_> {
             "{line} has it: {} would remove that member when it joins",
             node.name
         ));
-        Some(finding.help(format!(
-            "give {other} an address that no machine had, and create it anew; when it is Ready, {} may have this one",
-            node.name
-        )))
+        finding.help(match self.plan.nodes.iter().any(|own| own.name == other) {
+            true => format!(
+                "give {other} an address that no machine had, and create it anew; when it is Ready, {} may have this one",
+                node.name
+            ),
+            false => format!(
+                "give {} an address that no machine had; or firelay-reset --yes on {other}, and when `etcdctl member list` no longer shows \
+                 it and its machine is gone, render with --accept FL1230",
+                node.name
+            ),
+        })
     }
+}
+
+/// The role of the machines that hold etcd's data.
+pub fn holder(plan: &Plan) -> Role {
+    match plan.etcd.external {
+        true => Role::Etcd,
+        false => Role::ControlPlane,
+    }
+}
+
+/// The machine that gets an address of another member, and removes that member when it joins.
+pub fn taker<'p>(plan: &'p Plan, name: &str, own: &MachineRecord) -> Option<(&'p NodePlan, IpAddr)> {
+    let holder = holder(plan);
+    let mut others =
+        { plan.nodes.iter() }.filter(|node| node.name != name && crate::delivery::roles(node).contains(&holder));
+    others.find_map(|node| {
+        let address = node.addresses.iter().find(|address| own.addresses.contains(address))?;
+        Some((node, *address))
+    })
 }

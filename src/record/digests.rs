@@ -146,6 +146,14 @@ impl MachineRecord {
         ];
         let addresses: Vec<_> = self.addresses.iter().map(ToString::to_string).collect();
         let addresses = addresses.iter().map(String::as_bytes);
-        keyed(bundle, b"entry\0", parts.into_iter().chain(addresses))
+        let versions = self.versions.iter().map(|(name, version)| format!("{name} {version}"));
+        let versions: Vec<_> = versions.collect();
+        let versions = versions.iter().map(String::as_bytes);
+        let pool = self.pool.then_some(b"pool".as_slice());
+        keyed(
+            bundle,
+            b"entry\0",
+            parts.into_iter().chain(addresses).chain(versions).chain(pool),
+        )
     }
 }

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
 
+pub use addresses::taker;
 pub use digests::Edited;
 pub use document::{RecordText, Refused};
 pub use pending::Pending;
@@ -34,6 +35,11 @@ use crate::{
     spec::Arch,
     tree::{self, Generation, Manifest, ManifestFile, Role},
 };
+
+/// Programs with a version in the record.
+const ETCD: &str = "etcd";
+const CONTAINERD: &str = "containerd";
+const CRIO: &str = "crio";
 
 /// Name of a record beside a spec whose bundle has no name of its own.
 pub const FILE: &str = "firelay.state.yaml";
@@ -220,12 +226,18 @@ impl Topology {
 pub struct MachineRecord {
     /// Its roles.
     pub roles: Vec<Role>,
+    /// A pool: machines with names of their own. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pool: bool,
     /// The architecture of its binaries. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<Arch>,
     /// The addresses of a control plane or member of etcd: members know each other by them. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
+    /// Versions of programs that a render of this machine alone brought, where they are not those of the record.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub versions: BTreeMap<String, Version>,
     /// 1 for its first document, one more for each change.
     pub generation: u32,
     /// The date of its certificates.
@@ -362,6 +374,31 @@ impl Record {
         }
     }
 
+    /// The version of a program that all machines have, except those with one of their own.
+    pub fn program(&self, name: &str) -> Option<&Version> {
+        match name {
+            ETCD => Some(&self.etcd),
+            CONTAINERD => self.containerd.as_ref(),
+            CRIO => self.crio.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The versions of a plan that are not those of the record: a render of some machines brings them to these alone.
+    pub fn further_versions(&self, plan: &Plan, node: &NodePlan) -> BTreeMap<String, Version> {
+        let runtime = plan.runtime.service.name.as_str();
+        let programs = [
+            (ETCD, &plan.etcd.version, node.roles.etcd),
+            (runtime, &plan.runtime.version, node.roles.kubernetes()),
+        ];
+        let further = programs
+            .into_iter()
+            .filter(|(name, version, runs)| *runs && self.program(name).is_some_and(|own| own != *version));
+        further
+            .map(|(name, version, _)| (name.to_owned(), version.clone()))
+            .collect()
+    }
+
     /// Machines that are not what the first render makes of them: those with a date of their own or a changed document.
     pub fn generations(&self, bundle_issued_at: OffsetDateTime) -> BTreeMap<String, Generation> {
         let machines = self.machines.iter().map(|(name, machine)| {
@@ -398,8 +435,10 @@ pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, Ma
         let roles = files.iter().find(|file| !file.roles.is_empty());
         let machine = MachineRecord {
             roles: roles.map(|file| file.roles.clone()).unwrap_or_default(),
+            pool: files.iter().any(|file| file.pool),
             arch: None,
             addresses: Vec::new(),
+            versions: BTreeMap::new(),
             generation: own.generation,
             issued_at: own.issued_at,
             digest: machine_digest(bundle, name, own.issued_at, &files),
@@ -423,11 +462,13 @@ pub fn listed(names: &[&str]) -> String {
 pub fn unrendered(node: &NodePlan, issued_at: OffsetDateTime) -> MachineRecord {
     MachineRecord {
         roles: crate::delivery::roles(node),
+        pool: node.pool,
         arch: Some(node.arch),
         addresses: match node.roles.control_plane || node.roles.etcd {
             true => node.addresses.clone(),
             false => Vec::new(),
         },
+        versions: BTreeMap::new(),
         generation: 1,
         issued_at,
         digest: String::new(),

@@ -12,7 +12,7 @@ use firelay_yaml::{
 use semver::Version;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::{Fixed, Founding, MachineRecord, Pending, Record, RecordText};
+use super::{Fixed, Founding, MachineRecord, Pending, Record, RecordText, Topology};
 use crate::{
     plan::{NodePlan, Plan},
     profile::KubernetesProfile,
@@ -32,9 +32,9 @@ pub fn changed_values(change: &Change<'_>) -> Vec<String> {
 }
 
 /// Codes of findings that a person may override.
-pub const OVERRIDABLE: [&str; 17] = [
+pub const OVERRIDABLE: [&str; 19] = [
     "FL0209", "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222", "FL1223",
-    "FL1224", "FL1225", "FL1227", "FL1228", "FL1229", "FL1230",
+    "FL1224", "FL1225", "FL1227", "FL1228", "FL1229", "FL1230", "FL1240", "FL1241",
 ];
 
 /// The endpoint is in kubeconfigs of every machine, in kube-proxy's, and in the API servers' certificates.
@@ -96,6 +96,7 @@ pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
     findings.extend(change.rotation());
     findings.extend(change.adopted());
     findings.extend(change.etcd());
+    findings.extend(change.runtime());
     findings.extend(change.encryption());
     findings.extend(change.issuers());
     findings.extend(change.plugin());
@@ -108,6 +109,7 @@ pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
     }
     findings.extend(change.demoted("control plane", Role::ControlPlane));
     findings.extend(change.demoted("etcd member", Role::Etcd));
+    findings.extend(change.single());
     findings.extend(change.taken_addresses());
     findings.extend(change.token());
     findings.extend(change.uncarried());
@@ -276,8 +278,14 @@ impl<'a> Change<'a> {
     }
 
     fn kubernetes(&self) -> Option<Diagnostic> {
-        let (old, new) = (&self.record.kubernetes, &self.plan.kubernetes.version);
-        self.version("Kubernetes", old, new, &["kubernetes", "version"], "kubernetes")
+        let old = Recorded {
+            version: &self.record.kubernetes,
+            path: vec!["kubernetes"],
+        };
+        let new = &self.plan.kubernetes.version;
+        let at = self.place(&["kubernetes", "version"]);
+        self.goes_back("Kubernetes", &old, new, at)
+            .or_else(|| self.skips("Kubernetes", &old, new, at))
             .or_else(|| self.unfinished())
             .or_else(|| {
                 self.older("Kubernetes", &self.plan.kubernetes.version, |own| {
@@ -363,11 +371,12 @@ impl<'a> Change<'a> {
             return Vec::new();
         }
         let (old, new) = (&self.record.etcd, &self.plan.etcd.version);
-        let mut findings: Vec<_> = self
-            .version("etcd", old, new, &["etcd", "version"], "etcd")
-            .or_else(|| self.older("etcd", new, |own| own.etcd.as_ref()))
-            .into_iter()
-            .collect();
+        let at = self.place(&["etcd", "version"]);
+        let [lowest, highest] = self.running_versions("etcd", &[Role::Etcd]);
+        let back = highest.and_then(|highest| self.goes_back("etcd", &highest, new, at));
+        let skips = || lowest.and_then(|lowest| self.skips("etcd", &lowest, new, at));
+        let pending = || self.older("etcd", new, |own| own.etcd.as_ref());
+        let mut findings: Vec<_> = back.or_else(skips).or_else(pending).into_iter().collect();
         if let Some(running) = self.running.filter(|running| old != new && !running.etcd.matches(new)) {
             let message = format!(
                 "etcd {new} does not go with the running Kubernetes {}",
@@ -384,23 +393,61 @@ impl<'a> Change<'a> {
                     running.etcd
                 ));
             findings.push(finding.help(format!(
-                "members are replaced first: keep etcd {old} until Kubernetes is upgraded"
+                "members change first: keep etcd with `etcd: {{ version: {old} }}` until all machines have the new Kubernetes, and upgrade \
+                 etcd then"
             )));
         }
         findings
     }
 
-    /// A version that goes back, or over a minor.
-    fn version(&self, program: &str, old: &Version, new: &Version, path: &[&str], key: &str) -> Option<Diagnostic> {
-        let (at, line) = (self.place(path), self.text.line(&[key]));
-        if new < old {
+    /// The container runtime. Its releases of a minor read each other's data.
+    fn runtime(&self) -> Option<Diagnostic> {
+        let runtime = &self.plan.runtime;
+        let (name, new) = (runtime.service.name.as_str(), &runtime.version);
+        let [_, highest] = self.running_versions(name, &[Role::ControlPlane, Role::Worker]);
+        let old = highest.filter(|old| (new.major, new.minor) < (old.version.major, old.version.minor))?;
+        let place = self.place(&["runtime", name, "version"]);
+        self.goes_back(name, &old, new, place.or_else(|| self.place(&["runtime", "version"])))
+    }
+
+    /// The lowest and the highest version of a program on the machines with these roles that are rendered.
+    fn running_versions(&self, program: &'a str, roles: &[Role]) -> [Option<Recorded<'a>>; 2] {
+        let machines = self
+            .rendered
+            .iter()
+            .filter_map(|node| self.record.machines.get_key_value(&node.name));
+        let machines = machines.filter(|(_, machine)| roles.iter().any(|role| machine.roles.contains(role)));
+        let version = |(name, machine): (&'a String, &'a MachineRecord)| match machine.versions.get_key_value(program) {
+            Some((program, version)) => Some(Recorded {
+                version,
+                path: vec!["machines", name, "versions", program],
+            }),
+            None => self.record.program(program).map(|version| Recorded {
+                version,
+                path: vec![program],
+            }),
+        };
+        let versions: Vec<_> = machines.filter_map(version).collect();
+        let lowest = versions.iter().min_by_key(|own| own.version).cloned();
+        [lowest, versions.into_iter().max_by_key(|own| own.version)]
+    }
+
+    /// A version that goes back.
+    fn goes_back(&self, program: &str, old: &Recorded<'_>, new: &Version, at: Option<Span>) -> Option<Diagnostic> {
+        let Recorded { version: old, path } = old;
+        (new < *old).then(|| {
             let message = format!("{program} cannot go back from {old} to {new}");
             let finding = Diagnostic::error("FL1213", message).at(at);
-            let finding = finding.label(format!("the cluster runs {old} ({line})"));
-            return Some(finding.help(format!(
+            let finding = finding.label(format!("the cluster runs {old} ({})", self.text.line(path)));
+            finding.help(format!(
                 "write {old}; data that a newer version stored may be unreadable for an older one"
-            )));
-        }
+            ))
+        })
+    }
+
+    /// A version over a minor.
+    fn skips(&self, program: &str, old: &Recorded<'_>, new: &Version, at: Option<Span>) -> Option<Diagnostic> {
+        let Recorded { version: old, path } = old;
         let skipped = new.major != old.major || new.minor > old.minor + MINOR_STEPS;
         skipped.then(|| {
             let last = if new.major == old.major {
@@ -413,7 +460,8 @@ impl<'a> Change<'a> {
                 .collect();
             let finding = Diagnostic::error("FL1212", format!("{program} is upgraded one minor at a time")).at(at);
             let finding = finding.label(format!(
-                "the cluster runs {old} ({line}), and {new} is more than one minor on"
+                "the cluster runs {old} ({}), and {new} is more than one minor on",
+                self.text.line(path)
             ));
             finding.help(format!(
                 "go by way of {}, each when every machine runs the one before",
@@ -456,24 +504,9 @@ impl<'a> Change<'a> {
                 finding.help("add the new machines first, and take the old ones away when the new ones are ready"),
             );
         }
-        let holds_data = role == Role::Etcd || !self.plan.etcd.external;
-        let quorum = names.len() / 2 + 1;
         // A single one leaves etcd while all are well, as FL1218 asks.
-        (holds_data && go.len() > 1 && stay.len() < quorum).then(|| {
-            let message = format!(
-                "etcd would lose its quorum: {} of {} members go at once",
-                go.len(),
-                names.len()
-            );
-            let finding = Diagnostic::error("FL1216", message).at(at);
-            let finding = finding.label(format!(
-                "the record has {} ({line}), and {quorum} have to stay",
-                go.join(", ")
-            ));
-            finding.help(
-                "take one member away at a time: remove it from etcd, render, and go on when the others are healthy",
-            )
-        })
+        let holds_data = role == Role::Etcd || !self.plan.etcd.external;
+        (holds_data && go.len() > 1).then(|| members_go(&go, names.len(), &line).at(at))
     }
 
     /// Machines that the spec no longer has.
@@ -494,9 +527,7 @@ impl<'a> Change<'a> {
         let line = self.text.line(&["machines", first]);
         let finding = Diagnostic::error("FL1218", message).at(self.place(&["nodes"]));
         let finding = finding.label(format!("{line} has {first}, and it may still be in the cluster"));
-        let is_member = |name: &&str| self.recorded(Role::Etcd).any(|(own, _)| own == name);
-        let (members, nodes): (Vec<&str>, Vec<&str>) = gone.iter().partition(|name| is_member(name));
-        vec![finding.help(way_out(&members, &nodes))]
+        vec![finding.help(self.way_out(&gone))]
     }
 
     /// Machines that stay and lose a role: a member of etcd would stay behind, and its data on the machine.
@@ -513,10 +544,64 @@ impl<'a> Change<'a> {
             "{} has {first} with it, and its member or Node may still be in the cluster",
             self.text.line(&["machines", first])
         ));
-        Some(finding.help(
-            "remove the machine first as one that goes (docs/day-two.md), render with --accept FL1218, and then create it anew from its \
-             new document",
-        ))
+        Some(finding.help(format!(
+            "{}; then create it anew from its new document",
+            self.way_out(&lost)
+        )))
+    }
+
+    /// Machines with the name of a pool, whose machines would stay in the cluster without one.
+    fn single(&self) -> Option<Diagnostic> {
+        let was_pool = |node: &&NodePlan| self.record.machines.get(&node.name).is_some_and(|own| own.pool);
+        let singles = self.rendered.iter().filter(|node| !node.pool).filter(was_pool);
+        let names: Vec<_> = singles.map(|node| node.name.as_str()).collect();
+        let (first, list) = (names.first()?, super::listed(&names));
+        let message = format!("{list} would be a machine, and was a pool of them");
+        let finding = Diagnostic::error("FL1218", message).at(self.place(&["nodes"]));
+        let finding = finding.label(format!(
+            "{} has the pool {first}, and its machines may still be in the cluster",
+            self.text.line(&["machines", first])
+        ));
+        Some(finding.help(format!("give the machine another name; or {}", self.way_out(&names))))
+    }
+
+    /// How members of etcd leave, and machines without one.
+    fn way_out(&self, gone: &[&str]) -> String {
+        let of = |role| {
+            self.recorded(role)
+                .map(|(name, _)| name.as_str())
+                .collect::<BTreeSet<_>>()
+        };
+        let (etcd, servers) = (of(Role::Etcd), of(Role::ControlPlane));
+        let is_stacked = |name: &&str| self.record.fixed.etcd == Topology::Stacked && servers.contains(name);
+        let (members, nodes): (Vec<&str>, Vec<&str>) = gone.iter().partition(|name| etcd.contains(*name));
+        let (stacked, nodes): (Vec<&str>, Vec<&str>) = nodes.iter().partition(|name| is_stacked(name));
+        let ways = [
+            (
+                "members of etcd",
+                members,
+                "one after the other, firelay-reset --yes on its machine, until `etcdctl member list` no longer shows it",
+            ),
+            (
+                "control planes with their members of etcd",
+                stacked,
+                "one after the other, drain the Node, and firelay-reset --yes on its machine, until neither `etcdctl member list` nor \
+                 `kubectl get nodes` shows it",
+            ),
+            (
+                "Nodes",
+                nodes,
+                "drain and delete them, until `kubectl get nodes` no longer shows them",
+            ),
+        ];
+        let ways = ways.into_iter().filter(|(_, names, _)| !names.is_empty());
+        let ways: Vec<_> = ways
+            .map(|(kind, names, way)| format!("{kind} ({}): {way}", super::listed(&names)))
+            .collect();
+        format!(
+            "{} (docs/day-two.md); then render with --accept FL1218",
+            ways.join("; ")
+        )
     }
 
     /// Settings that only the founder applied, which no document carries to a running cluster.
@@ -581,23 +666,34 @@ impl<'a> Change<'a> {
     }
 }
 
-/// How members of external etcd leave, and machines with a Node.
-fn way_out(members: &[&str], nodes: &[&str]) -> String {
-    match (members, nodes) {
-        (_, []) => "take the member out of etcd first, with firelay-reset --yes on its machine (docs/day-two.md); when `etcdctl member list` \
-                    no longer shows it, render with --accept FL1218"
-            .to_owned(),
-        ([], _) => "drain and delete the Node first (docs/day-two.md); when `kubectl get nodes` no longer shows it, render with \
-                    --accept FL1218"
-            .to_owned(),
-        _ => format!(
-            "members of etcd ({}): one after the other, firelay-reset --yes on its machine, until `etcdctl member list` no longer shows it; \
-             Nodes ({}): drain and delete them, until `kubectl get nodes` no longer shows them (docs/day-two.md); then render with \
-             --accept FL1218",
-            super::listed(members),
-            super::listed(nodes)
+/// Several of all members of etcd that go at once.
+fn members_go(go: &[&str], all: usize, line: &str) -> Diagnostic {
+    let (quorum, count, list) = (all / 2 + 1, go.len(), go.join(", "));
+    let help = "take one member away at a time: keep the others in the spec, firelay-reset --yes on its machine, render, and go on with the next \
+                one when all others are healthy";
+    let (code, message, rest) = match all - count < quorum {
+        true => (
+            "FL1216",
+            format!("etcd would lose its quorum: {count} of {all} members go at once"),
+            format!("{quorum} have to stay"),
         ),
-    }
+        false => (
+            "FL1241",
+            format!("{count} of {all} members of etcd go at once"),
+            "one goes at a time".to_owned(),
+        ),
+    };
+    let finding = Diagnostic::error(code, message);
+    finding
+        .label(format!("the record has {list} ({line}), and {rest}"))
+        .help(help)
+}
+
+/// A version in the record, and its place there.
+#[derive(Clone)]
+struct Recorded<'a> {
+    version: &'a Version,
+    path: Vec<&'a str>,
 }
 
 /// A value that a running cluster cannot change, in the record and in the spec.

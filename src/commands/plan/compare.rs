@@ -140,16 +140,19 @@ fn changes_of_part(
     } else {
         unpack(&open)?
     };
-    let compared = |node: &NodePlan| changed(node, old.get(&node.name), new.get(&node.name), secrets);
+    let compared = |node: &NodePlan, digest: &str| {
+        let change = changed(node, old.get(&node.name), new.get(&node.name), secrets);
+        update.compared(node, digest, change)
+    };
     let moves = |name: &str| self::moves(old.get(name), new.get(name));
-    let one = |(node, known): (&&NodePlan, Option<MachineChange>)| match known {
+    let one = |((node, digest), known): ((&&NodePlan, &&str), Option<MachineChange>)| match known {
         Some(known) => MachineChange {
             moves: moves(&node.name),
             ..known
         },
-        None => compared(node),
+        None => compared(node, digest),
     };
-    Ok(nodes.par_iter().zip(known).map(one).collect())
+    Ok(nodes.par_iter().zip(digests).zip(known).map(one).collect())
 }
 
 /// Described files of one node.
@@ -217,7 +220,9 @@ pub(in super::super) fn changed_machines(
     if nodes.is_empty() {
         return Ok(Vec::new());
     }
-    changes_of(project, update, &nodes, (tree.last(), (manifest, fetch), out))
+    let changes = changes_of(project, update, &nodes, (tree.last(), (manifest, fetch), out))?;
+    // The render brings the tree to a document that another one made.
+    Ok(changes.into_iter().filter(|change| !change.known).collect())
 }
 
 /// The change of every machine against a tree that is rendered already, in the order of the spec, removed ones last.
@@ -394,8 +399,11 @@ fn ask(project: &Project, changes: &mut [MachineChange]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The part of a file to ask for: the first field of YAML, the first line of others.
+/// The part of a file to ask for: the first field of YAML, the first line of others, and the whole of one that is new.
 fn part(file: &FileChange) -> Option<String> {
+    if file.kind == "added" {
+        return Some(file.path.clone());
+    }
     if file.path.ends_with(".yaml") {
         let (kind, pointer) = file.fields.first()?.field.split_once('/')?;
         return Some(format!("{}#{kind}/{pointer}", file.path));

@@ -273,7 +273,7 @@ fn step(step: &Step) -> String {
 pub(in super::super) fn coloured(action: Action, line: &str) -> String {
     match action {
         Action::Add => green(line),
-        Action::InPlace | Action::Unknown => yellow(line),
+        Action::InPlace | Action::Document | Action::Unknown => yellow(line),
         Action::Remove | Action::Replace => red(line),
         _ => line.to_owned(),
     }
@@ -285,8 +285,8 @@ pub(in super::super) fn machine(change: &MachineChange, names: &[&str]) -> Strin
     let (sign, words) = match change.action {
         Action::Add => ("  +", "to add".to_owned()),
         Action::Remove => ("  -", "to remove".to_owned()),
-        Action::InPlace if change.in_place() => ("  ~", format!("to update in place: {in_place}")),
-        Action::InPlace => ("  =", "nothing to do on the machine".to_owned()),
+        Action::InPlace => ("  ~", format!("to update in place: {in_place}")),
+        Action::Document => ("  =", "nothing to do on the machine".to_owned()),
         Action::Unknown => (
             "  ?",
             "its document changes, and what that asks of the machine is not known".to_owned(),

@@ -18,8 +18,11 @@ use crate::{
     record::{MINOR_STEPS, Record},
 };
 
-/// The value of the spec that differs between the updates.
+/// The values of the spec that differ between the updates.
 const VERSION: &str = "kubernetes.version";
+const ETCD_VERSION: &str = "etcd.version";
+/// The name of etcd among programs.
+const ETCD: &str = "etcd";
 
 /// One update on the way.
 #[derive(Clone, Debug, Serialize)]
@@ -27,7 +30,7 @@ const VERSION: &str = "kubernetes.version";
 pub struct Upgrade {
     /// The version of Kubernetes before it.
     old: String,
-    /// The version after it.
+    /// The version after it; the same where etcd follows in an update of its own.
     new: String,
     /// etcd and the container runtime, where they change with it.
     programs: Vec<Program>,
@@ -65,11 +68,28 @@ pub(super) fn upgrades(project: &Project, update: &Update<'_>, args: &cli::Plan)
         let Some(version) = newest(project, new, minor) else {
             continue;
         };
-        let upgrade = upgrade(project, args, (&last, &version), &mut programs);
-        upgrades.push(upgrade);
-        last = version;
+        let set = format!("{VERSION}={version}");
+        let held = held_etcd(project, &set, &last, &programs);
+        let with_etcd = held
+            .iter()
+            .map(|etcd| vec![set.clone(), format!("{ETCD_VERSION}={etcd}")]);
+        for sets in with_etcd.chain([vec![set.clone()]]) {
+            let upgrade = upgrade(project, args, (&last, &version), (&sets, &mut programs));
+            upgrades.push(upgrade);
+            last.clone_from(&version);
+        }
     }
     upgrades
+}
+
+/// The version that external etcd keeps while Kubernetes changes: its members come first, and API servers of the old minor would use the new
+/// one (FL1214).
+fn held_etcd(project: &Project, set: &String, old: &Version, programs: &Programs) -> Option<Version> {
+    let (plan, _) = plan::load(&project.spec.with(std::slice::from_ref(set)), &project.profiles).ok()?;
+    let running = project.profiles.kubernetes(old)?;
+    let (_, last) = programs.iter().find(|(name, _)| name == ETCD)?;
+    let new = &plan.etcd.version;
+    (plan.etcd.external && last != new && !running.etcd.matches(new)).then(|| last.clone())
 }
 
 /// The version of the spec for its own minor, and the newest release of the catalog for all others.
@@ -81,9 +101,13 @@ fn newest(project: &Project, new: &Version, minor: u64) -> Option<Version> {
     profile.versions.first().cloned()
 }
 
-fn upgrade(project: &Project, args: &cli::Plan, (old, new): (&Version, &Version), programs: &mut Programs) -> Upgrade {
-    let set = format!("{VERSION}={new}");
-    let resolved = plan::load(&project.spec.with(std::slice::from_ref(&set)), &project.profiles);
+fn upgrade(
+    project: &Project,
+    args: &cli::Plan,
+    (old, new): (&Version, &Version),
+    (sets, programs): (&[String], &mut Programs),
+) -> Upgrade {
+    let resolved = plan::load(&project.spec.with(sets), &project.profiles);
     let (changed, refused) = match resolved {
         Ok((plan, _)) => {
             let last = std::mem::replace(programs, of_plan(&plan));
@@ -102,12 +126,12 @@ fn upgrade(project: &Project, args: &cli::Plan, (old, new): (&Version, &Version)
         new: new.to_string(),
         programs: changed,
         refused,
-        commands: commands(args, &set),
+        commands: commands(args, sets),
     }
 }
 
 /// The command that writes the scripts, and the one after them.
-fn commands(args: &cli::Plan, set: &str) -> Vec<String> {
+fn commands(args: &cli::Plan, sets: &[String]) -> Vec<String> {
     let flag = |name: &str, path: &Path| format!(" --{name} {}", shell_word(path));
     let out = Some(&args.out).filter(|out| *out != Path::new(cli::OUT));
     let out = out.map(|out| flag("out", out)).unwrap_or_default();
@@ -118,17 +142,19 @@ fn commands(args: &cli::Plan, set: &str) -> Vec<String> {
         .map(|file| flag("state", file))
         .unwrap_or_default();
     vec![
-        format!("{}{out}{state}", command("update", &with_version(&args.inputs, set))),
+        format!("{}{out}{state}", command("update", &with_versions(&args.inputs, sets))),
         format!("firelay update --done{out}"),
     ]
 }
 
-/// The inputs of a command for another version.
-fn with_version(inputs: &Inputs, set: &str) -> Inputs {
+/// The inputs of a command for other versions.
+fn with_versions(inputs: &Inputs, sets: &[String]) -> Inputs {
     let mut inputs = inputs.clone();
+    let key = |set: &str| set.split_once('=').map(|(key, _)| key.to_owned());
+    let keys: Vec<_> = sets.iter().map(|set| key(set)).collect();
     let spec = &mut inputs.spec;
-    spec.set.retain(|own| !own.starts_with(&format!("{VERSION}=")));
-    spec.set.push(set.to_owned());
+    spec.set.retain(|own| !keys.contains(&key(own)));
+    spec.set.extend_from_slice(sets);
     inputs
 }
 
@@ -137,14 +163,14 @@ fn of_record(base: &Record) -> Programs {
     let runtimes = runtimes
         .into_iter()
         .filter_map(|(name, version)| Some((name, version.as_ref()?)));
-    let all = std::iter::once(("etcd", &base.etcd)).chain(runtimes);
+    let all = std::iter::once((ETCD, &base.etcd)).chain(runtimes);
     all.map(|(name, version)| (name.to_owned(), version.clone())).collect()
 }
 
 fn of_plan(plan: &Plan) -> Programs {
     let runtime = &plan.runtime;
     vec![
-        ("etcd".to_owned(), plan.etcd.version.clone()),
+        (ETCD.to_owned(), plan.etcd.version.clone()),
         (runtime.service.name.clone(), runtime.version.clone()),
     ]
 }
@@ -175,10 +201,13 @@ pub(super) fn text(upgrades: &[Upgrade]) -> Vec<String> {
             .programs
             .iter()
             .map(|own| format!(", {} {} → {}", own.name, own.old, own.new));
+        let from = match upgrade.old == upgrade.new {
+            true => String::new(),
+            false => format!("{} → ", upgrade.old),
+        };
         let first = format!(
-            "  {}. Kubernetes {} → {}{}",
+            "  {}. Kubernetes {from}{}{}",
             number + 1,
-            upgrade.old,
             upgrade.new,
             programs.collect::<String>()
         );

@@ -128,6 +128,6 @@ fn class(action: Action) -> &'static str {
         Action::Remove => "remove",
         Action::Adopted => "none",
         Action::Replace => "replace",
-        Action::InPlace | Action::Unknown | Action::None => "update",
+        Action::InPlace | Action::Document | Action::Unknown | Action::None => "update",
     }
 }

@@ -151,6 +151,7 @@ fn compared(
     let changes = plan::rendered_changes(project, update, (last, rendered, &args.tree))?;
     update.refuse_stale(&changes)?;
     update.check_members(&changes);
+    update.check_upgrade(&changes);
     update.check_configuration(&changes);
     let counts = Counts::of(&changes, update.applied_manifests().is_some());
     let report = plan::Report::new(project, update, &changes, counts);

@@ -235,6 +235,10 @@ pub(super) fn caught_up(
             if newer.len() > 1 { " and others" } else { "" }
         ));
     }
+    // A record of an earlier version does not know which ones are pools.
+    for (name, own) in &mut base.machines {
+        own.pool |= tree.get(name).is_some_and(|last| last.pool);
+    }
     base.machines
         .extend(newer.into_iter().map(|(name, own)| (name.clone(), own.clone())));
     // The bundle names the step before this one, so its CAs were those of this cluster.

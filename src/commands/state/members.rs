@@ -18,7 +18,8 @@ impl Update<'_> {
         if self.base.is_none() || !self.is_founded() {
             return;
         }
-        let findings = [self.lost_quorum(changes), self.lost_addresses(changes)];
+        let changes: Vec<_> = changes.iter().filter(|change| !change.known).cloned().collect();
+        let findings = [self.lost_quorum(&changes), self.lost_addresses(&changes)];
         self.findings.extend(findings.into_iter().flatten());
     }
 
@@ -68,6 +69,39 @@ impl Update<'_> {
         ))
     }
 
+    /// Judges a new version of Kubernetes, to which one of the running control planes has to bring the cluster.
+    pub fn check_upgrade(&mut self, changes: &[MachineChange]) {
+        let finding = self.unled_upgrade(changes);
+        self.findings.extend(finding);
+    }
+
+    /// `kubeadm upgrade apply` runs on a control plane that takes the change in place. One that is created anew joins the cluster as it is:
+    /// kubeadm's preflight refuses to join one of an older minor, and of an older patch release it takes the version.
+    fn unled_upgrade(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
+        let base = self.base.as_ref().filter(|_| self.is_founded())?;
+        let (old, new) = (&base.kubernetes, &self.render.project.plan.kubernetes.version);
+        let is_running = |change: &&MachineChange| {
+            change.roles.contains(&Role::ControlPlane) && !matches!(change.action, Action::Add | Action::Remove)
+        };
+        let running: Vec<_> = changes.iter().filter(is_running).collect();
+        let is_led = running.iter().any(|change| change.action != Action::Replace);
+        let first = running.first().filter(|_| old < new && !is_led)?;
+        let message = format!(
+            "Kubernetes goes from {old} to {new} while every control plane is created anew: none would run `kubeadm upgrade apply`"
+        );
+        let finding = Diagnostic::error("FL1240", message).at(self.place(&["kubernetes", "version"]));
+        let finding = finding.label(format!(
+            "the cluster runs {old} ({}), and {} is created anew ({})",
+            self.recorded_line(&["kubernetes"]),
+            first.name,
+            first.cause()
+        ));
+        Some(finding.help(format!(
+            "make two changes of it: first the version alone, with firelay update, and the rest when all machines are done; or first \
+             the rest with Kubernetes {old}, and the version when all control planes are Ready"
+        )))
+    }
+
     /// A cluster has an even number of members on its way to another number alone.
     pub(super) fn even_members(&self) -> Option<Diagnostic> {
         let plan = &self.render.project.plan;
@@ -107,8 +141,14 @@ impl Update<'_> {
     }
 
     fn nodes_place(&self) -> Option<Span> {
-        let spec = self.render.project.spec.root();
-        spec.and_then(|root| root.get("nodes")).map(|nodes| nodes.span)
+        self.place(&["nodes"])
+    }
+
+    /// The place of the value at a path of the spec, if it has it.
+    fn place(&self, path: &[&str]) -> Option<Span> {
+        let root = self.render.project.spec.root()?;
+        let found = path.iter().try_fold(root, |node, key| node.get(key));
+        found.map(|node| node.span)
     }
 
     fn is_member(&self, roles: &[Role]) -> bool {

@@ -212,10 +212,25 @@ impl<'a> Update<'a> {
         }
         let message =
             "kubeadm's configuration of the cluster has changed, and no control plane takes this change in place";
-        self.findings.push(Diagnostic::warning("FL1221", message).help(
-            "undo what creates the control planes anew, and run firelay update for the rest first; \
-             a control plane that is created anew joins with the configuration that the cluster has",
-        ));
+        let servers = changes
+            .iter()
+            .filter(|change| change.roles.contains(&Role::ControlPlane));
+        let mut replaced = servers.filter(|change| change.action == Action::Replace).peekable();
+        let help = match (replaced.peek().is_some(), replaced.all(MachineChange::needs_new_leaves)) {
+            (true, true) => {
+                "run firelay secrets rotate leaves first: with new keys and certificates the control planes take this change in place, by \
+                 firelay update (docs/rotate.md)"
+            }
+            (true, false) => {
+                "undo what creates the control planes anew, and run firelay update for the rest first; \
+                 a control plane that is created anew joins with the configuration that the cluster has"
+            }
+            (false, _) => {
+                "firelay did not create the control planes, and changes none of them: change the configuration with the tool that did; or \
+                 keep that of the cluster, have one of them created anew by firelay, and make the change then (docs/adopt.md)"
+            }
+        };
+        self.findings.push(Diagnostic::warning("FL1221", message).help(help));
     }
 
     /// The machine on which they are applied.
@@ -344,7 +359,11 @@ impl<'a> Update<'a> {
             };
             let rotated = bundle.leaves_of(&node.name).map(|own| own.issued_at);
             let issued_at = rotated.map_or(issued_at, |rotated| issued_at.max(rotated));
-            (node.name.clone(), record::unrendered(node, issued_at))
+            let machine = MachineRecord {
+                versions: self.next.further_versions(&self.render.project.plan, node),
+                ..record::unrendered(node, issued_at)
+            };
+            (node.name.clone(), machine)
         });
         let dated: BTreeMap<_, _> = dated.collect();
         self.next.machines = match whole {
@@ -370,7 +389,7 @@ impl<'a> Update<'a> {
             return Some(change.whole(Action::Add, None));
         };
         if base.digest == digest {
-            return Some(change);
+            return (!self.is_behind(node, digest)).then_some(change);
         }
         if self.render.args.replace.contains(&node.name) {
             return Some(change.whole(Action::Replace, "--replace asks for it".to_owned()));
@@ -384,6 +403,30 @@ impl<'a> Update<'a> {
         (!in_tree).then(|| change.whole(Action::Unknown, reason))
     }
 
+    /// Whether the record has this document of a machine, and the tree in place an older one.
+    fn is_behind(&self, node: &NodePlan, digest: &str) -> bool {
+        let has = |machine: &MachineRecord| machine.digest == digest;
+        let base = self.base.as_ref().and_then(|base| base.machines.get(&node.name));
+        base.is_some_and(has) && self.tree.get(&node.name).is_some_and(|own| !has(own))
+    }
+
+    /// A change with files that were compared; it says so where another render made the same document.
+    pub fn compared(&self, node: &NodePlan, digest: &str, change: MachineChange) -> MachineChange {
+        if !self.is_behind(node, digest) {
+            return change;
+        }
+        let reason = format!(
+            "{} has this document already: another render made it, and {} is older; a machine that has it takes nothing anew",
+            self.line(&node.name),
+            self.render.out.display()
+        );
+        MachineChange {
+            known: true,
+            reason: Some(reason),
+            ..change
+        }
+    }
+
     /// The change of a machine whose record alone decides it: nobody compares its files.
     pub fn decided(&self, node: &NodePlan) -> Option<MachineChange> {
         let change = |action, reason: String| {
@@ -395,8 +438,11 @@ impl<'a> Update<'a> {
             return change(Action::Adopted, reason.to_owned());
         }
         let base = self.base.as_ref()?.machines.get(&node.name)?;
-        if self.is_demoted(&node.name, base) {
-            let reason = "it has another role: create it anew when its removal is over";
+        if self.is_other(&node.name, base) {
+            let reason = match base.pool && !node.pool {
+                true => "it was a pool: create it when the machines of the pool are gone",
+                false => "it has another role: create it anew when its removal is over",
+            };
             return change(Action::Add, reason.to_owned());
         }
         let old = base.arch.filter(|old| *old != node.arch)?;
@@ -410,18 +456,26 @@ impl<'a> Update<'a> {
         )
     }
 
-    /// Whether a machine that stays loses the role of a control plane or of a member of etcd.
-    fn is_demoted(&self, name: &str, base: &MachineRecord) -> bool {
-        let nodes = &self.render.project.plan.nodes;
-        let roles = nodes.iter().find(|node| node.name == name).map(crate::delivery::roles);
-        let lost = |role: &Role| base.roles.contains(role) && roles.as_ref().is_some_and(|new| !new.contains(role));
-        self.is_founded() && [Role::ControlPlane, Role::Etcd].iter().any(lost)
+    /// Whether a machine that stays loses the role of a control plane or of a member of etcd, or is one that has the name of a pool.
+    fn is_other(&self, name: &str, base: &MachineRecord) -> bool {
+        let mut nodes = self.render.project.plan.nodes.iter();
+        let Some(node) = nodes.find(|node| node.name == name).filter(|_| self.is_founded()) else {
+            return false;
+        };
+        let roles = crate::delivery::roles(node);
+        let lost = |role: &Role| base.roles.contains(role) && !roles.contains(role);
+        [Role::ControlPlane, Role::Etcd].iter().any(lost) || (base.pool && !node.pool)
     }
 
     /// The line of the record that has a machine.
     fn line(&self, name: &str) -> String {
+        self.recorded_line(&["machines", name])
+    }
+
+    /// The line of the record that has the value at a path.
+    pub(super) fn recorded_line(&self, path: &[&str]) -> String {
         let text = self.state.text.as_ref();
-        text.map_or_else(|| "the record".to_owned(), |text| text.line(&["machines", name]))
+        text.map_or_else(|| "the record".to_owned(), |text| text.line(path))
     }
 
     fn stays_adopted(&self, name: &str) -> bool {
@@ -430,7 +484,7 @@ impl<'a> Update<'a> {
         base.is_some_and(MachineRecord::is_adopted) && !is_replaced
     }
 
-    /// Machines and pools of the record that the spec no longer has, or that lose the role of a member.
+    /// Machines and pools of the record that the spec no longer has, or has as another kind.
     pub fn removed(&self) -> Vec<MachineChange> {
         let nodes: BTreeSet<_> = self
             .render
@@ -441,14 +495,19 @@ impl<'a> Update<'a> {
             .map(|node| node.name.as_str())
             .collect();
         let machines = self.base.iter().flat_map(|base| &base.machines);
-        let gone = machines.filter(|(name, own)| !nodes.contains(name.as_str()) || self.is_demoted(name, own));
+        let gone = machines.filter(|(name, own)| !nodes.contains(name.as_str()) || self.is_other(name, own));
         let change = |(name, own): (&String, &MachineRecord)| {
-            let lost = match nodes.contains(name.as_str()) {
-                true => "has it with a role that the spec takes from it",
-                false => "has it, and the spec does not",
+            let lost = match (nodes.contains(name.as_str()), own.pool) {
+                (true, true) => "has it as a pool",
+                (true, false) => "has it with a role that the spec takes from it",
+                (false, _) => "has it, and the spec does not",
             };
             let reason = format!("{} {lost}", self.line(name));
-            MachineChange::none(name, &own.roles, false).whole(Action::Remove, reason)
+            let taker = record::taker(&self.render.project.plan, name, own);
+            MachineChange {
+                heir: taker.map(|(node, _)| node.name.clone()),
+                ..MachineChange::none(name, &own.roles, own.pool).whole(Action::Remove, reason)
+            }
         };
         gone.map(change).collect()
     }
@@ -457,7 +516,7 @@ impl<'a> Update<'a> {
     pub fn refuse_stale(&self, changes: &[MachineChange]) -> Result<(), Failure> {
         let changed = changes
             .iter()
-            .filter(|change| matches!(change.action, Action::Replace | Action::Unknown));
+            .filter(|change| !change.known && matches!(change.action, Action::Replace | Action::Unknown));
         let stale = changed.filter_map(|change| contradiction(&self.tree, self.base.as_ref(), &change.name));
         self.refuse_contradictions(&stale.collect::<Vec<_>>())
     }

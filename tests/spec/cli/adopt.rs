@@ -428,6 +428,16 @@ fn a_change_that_no_document_carries_is_reported() {
         ran.stderr.contains("warning[FL1221]") && !desk.at("out/update").exists(),
         "{ran:?}"
     );
+    // Nothing is created anew.
+    let ran = desk.run(&[
+        "plan",
+        "--set",
+        "kubernetes.controllerManager.extraArgs=[{ name: v, value: \"3\" }]",
+    ]);
+    assert!(
+        ran.stderr.contains("= help: firelay did not create the control planes"),
+        "{ran:?}"
+    );
 }
 
 #[test]

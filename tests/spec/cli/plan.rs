@@ -393,3 +393,179 @@ fn findings_of_record_tree_and_spec_are_in_json_and_sarif() {
         (&"FL1218".into(), &"--accept FL1218".into())
     );
 }
+
+/// A file that is new, and one that gets a line at its end.
+#[test]
+fn files_and_lines_that_come_have_their_lines_of_the_spec() {
+    let desk = founded("ha-ubuntu");
+    let spec = desk.read("cluster.yaml");
+    let line = spec.lines().count() + 1;
+    desk.write("cluster.yaml", &(spec.clone() + "ntp: { servers: [10.0.0.1] }\n"));
+    let ran = desk.run(&["plan"]);
+    let file = format!("cluster.yaml:{line} → /etc/firelay/chrony.conf (added)\n");
+    assert!(ran.code == 0 && ran.stdout.contains(&file), "{ran:?}");
+    desk.write("cluster.yaml", &(spec + "sysctls: { vm.swappiness: 1 }\n"));
+    let ran = desk.run(&["plan"]);
+    let file =
+        format!("cluster.yaml:{line} → /etc/sysctl.d/90-firelay.conf\n          vm.swappiness: (none) → \"1\"\n");
+    assert!(ran.code == 0 && ran.stdout.contains(&file), "{ran:?}");
+}
+
+/// A control plane that is created anew joins with the new kubeadm, which refuses a cluster of an older minor. A patch release would stay.
+#[test]
+fn a_version_needs_a_control_plane_that_takes_it_in_place() {
+    for (old, new, verbs) in [
+        ("1.35.8", "1.36.4", &["plan", "render", "update"][..]),
+        ("1.36.3", "1.36.4", &["plan"]),
+    ] {
+        let desk = Desk::of("ha-ubuntu");
+        let (old, new) = (format!("kubernetes.version={old}"), format!("kubernetes.version={new}"));
+        assert_eq!(desk.run(&["render", "--founded", "--set", &old]).code, 0);
+        let sysctl = "roles.control-plane.sysctls={ vm.max_map_count: 262144 }";
+        let by_spec = ["--set", &new, "--set", sysctl];
+        let asked = [
+            "--set",
+            &new,
+            "--replace",
+            "cp1",
+            "--replace",
+            "cp2",
+            "--replace",
+            "cp3",
+        ];
+        let before = desk.everything();
+        for &verb in verbs {
+            for (arguments, cause) in [
+                (&by_spec[..], "/steps/10-prepare)"),
+                (&asked[..], "(--replace asks for it)"),
+            ] {
+                let ran = desk.run(&[&[verb], arguments].concat());
+                let texts = [
+                    "error[FL1240]",
+                    "cp1 is created anew (",
+                    cause,
+                    "first the version alone, with firelay update",
+                ];
+                assert!(
+                    ran.code == 3 && texts.iter().all(|text| ran.stderr.contains(text)),
+                    "{verb}: {ran:?}"
+                );
+                assert_eq!(desk.everything(), before, "{verb}");
+            }
+        }
+        // One that stays brings the cluster to the version, before the others are created anew.
+        let others = desk.run(&[&["plan"], &asked[..6]].concat());
+        let order = "  1. update control plane cp3\n  2. replace control plane cp1\n  3. replace control plane cp2\n";
+        assert!(others.code == 0 && others.stdout.contains(order), "{others:?}");
+        assert_eq!(
+            desk.run(&[&["plan", "--accept", "FL1240"], &asked[..]].concat()).code,
+            0
+        );
+        // Either part alone.
+        for part in [[old.as_str(), sysctl], [new.as_str(), "update.maxUnavailable=1"]] {
+            assert_eq!(desk.run(&["plan", "--set", part[0], "--set", part[1]]).code, 0);
+        }
+    }
+}
+
+/// A certificate with other names is as old as the one that a machine has, and may have renewed; only younger ones take its place.
+#[test]
+fn names_and_ends_of_certificates_change_in_place_with_new_keys() {
+    let desk = founded("ha-ubuntu");
+    let way = "run `firelay secrets rotate leaves` first, and the same change comes in place";
+    let (names, end) = ("pki.extraSans=[x.example.com]", "pki.leafValidity=17520h");
+    for setting in [names, end] {
+        let ran = desk.run(&["plan", "--set", setting]);
+        assert!(ran.code == 0 && ran.stdout.contains(way), "{ran:?}");
+    }
+    let ran = desk.run(&["plan", "--set", names]);
+    let help = "= help: run firelay secrets rotate leaves first: with new keys";
+    assert!(ran.stderr.contains("FL1221") && ran.stderr.contains(help), "{ran:?}");
+    let both = ["--set", names, "--set", "sysctls={ vm.max_map_count: 262144 }"];
+    let ran = desk.run(&[&["plan"], &both[..]].concat());
+    assert!(
+        !ran.stdout.contains(way) && ran.stderr.contains("= help: undo what"),
+        "{ran:?}"
+    );
+    assert_eq!(desk.run(&["secrets", "rotate", "leaves"]).code, 0);
+    let ran = desk.run(&["plan", "--set", names, "--set", end]);
+    assert!(
+        ran.code == 0 && !ran.stderr.contains("FL1221") && ran.stdout.contains(", 6 to update in place, 0 to replace"),
+        "{ran:?}"
+    );
+}
+
+/// Another render made the document: the record has it, and the tree in place is older.
+#[test]
+fn a_plan_and_an_update_take_the_tree_that_is_there() {
+    let desk = founded("ha-ubuntu");
+    let (one, other) = ("nodes[cp1].labels.tier=app", "nodes[cp3].labels.tier=app");
+    let set = ["--set", one, "--set", other];
+    assert_eq!(desk.run(&["render", "--out", "clone", "--set", one]).code, 0);
+    let known = "  ~ cp1: to update in place: change the kubelet's flags, restart kubelet.service, label the Node\n        \
+                 firelay.state.yaml:";
+    let why = "has this document already: another render made it, and out is older";
+    let plan = desk.run(&["plan", "--detailed-exitcode", "--set", one]);
+    assert!(
+        plan.code == 6 && plan.stdout.contains(known) && plan.stdout.contains(why),
+        "{plan:?}"
+    );
+    let plan = desk.run(&[&["plan"], &set[..]].concat());
+    let update = desk.run(&[&["update"], &set[..]].concat());
+    assert!(plan.stdout.contains(known), "{plan:?}");
+    assert_eq!((update.code, &update.stdout), (0, &plan.stdout), "{update:?}");
+    assert!(desk.at("out/update/1/cp1.sh").exists() && desk.at("out/update/1/cp3.sh").exists());
+    assert_eq!(
+        desk.run(&["plan", "--detailed-exitcode", "--set", one, "--set", other])
+            .code,
+        0
+    );
+    // A render brings the tree to it.
+    let desk = founded("ha-ubuntu");
+    assert_eq!(desk.run(&["render", "--out", "clone", "--set", one]).code, 0);
+    assert_eq!(desk.run(&["render", "--set", one]).code, 0);
+    assert_eq!(desk.run(&["plan", "--detailed-exitcode", "--set", one]).code, 0);
+}
+
+/// Members of external etcd come before Kubernetes, whose API servers of the old minor would use the new etcd.
+#[test]
+fn external_etcd_keeps_its_version_where_the_running_minor_needs_it() {
+    let desk = Desk::with_spec("external-etcd");
+    let spec = desk.read("cluster.yaml");
+    let ran = desk.run(&[
+        "render",
+        "--new-secrets",
+        "--founded",
+        "--set",
+        "kubernetes.version=1.35.8",
+    ]);
+    assert_eq!(ran.code, 0, "{spec}\n{ran:?}");
+    let over = ["--set", "kubernetes.version=1.37.1"];
+    let ran = desk.run(&[&["plan"], &over[..]].concat());
+    for text in [
+        "No minor is skipped: 3 updates lead there;",
+        "  2. Kubernetes 1.36.4 → 1.37.1, containerd 2.3.4 → 2.3.6\n     \
+         firelay update cluster.yaml --set kubernetes.version=1.37.1 --set etcd.version=3.6.14\n",
+        "  3. Kubernetes 1.37.1, etcd 3.6.14 → 3.7.2\n     firelay update cluster.yaml --set kubernetes.version=1.37.1\n",
+    ] {
+        assert!(ran.stdout.contains(text), "{text}: {}", ran.stdout);
+    }
+    let json = desk.run(&[&["plan", "--output", "json"], &over[..]].concat()).json();
+    for upgrade in json["upgrades"].as_array().unwrap() {
+        for command in upgrade["commands"].as_array().unwrap() {
+            let words: Vec<_> = command.as_str().unwrap().split(' ').skip(1).collect();
+            let ran = desk.run(&words);
+            assert_eq!(ran.code, 0, "{command}: {ran:?}");
+        }
+        // Over one minor alone the error has the key.
+        if upgrade["new"] == "1.36.4" {
+            let ran = desk.run(&[&["plan"], &over[..]].concat());
+            assert!(
+                ran.stderr.contains("FL1214") && ran.stderr.contains("`etcd: { version: 3.6.14 }`"),
+                "{ran:?}"
+            );
+        }
+    }
+    let ran = desk.run(&[&["plan", "--detailed-exitcode"], &over[..]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+}

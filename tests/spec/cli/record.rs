@@ -830,12 +830,98 @@ fn no_machine_gets_the_address_of_a_member_that_stays() {
         let both = [verb, "--set", &cp1, "--set", &cp2];
         refused(&desk, &both, &["FL1230", &taken, "cp2 would have the address"]);
     }
-    // A new address, and that of a machine which goes.
     let free = set("cp1", "10.0.0.99");
     assert_eq!(desk.run(&["plan", "--set", &free]).code, 0);
+    // That of a machine which goes: its member may live, and the machine is gone before the new one comes.
     desk.write("cluster.yaml", &exchanged.replace("name: cp2", "name: cp4"));
-    let plan = desk.run(&["plan", "--accept", "FL1218"]);
-    assert_eq!(plan.code, 0, "{plan:?}");
+    let taken = format!("cp4 would have the address {other} of cp2, which is a member of etcd");
+    let reset = "or firelay-reset --yes on cp2, and when `etcdctl member list` no longer shows it";
+    for verb in ["plan", "render", "update"] {
+        refused(&desk, &[verb, "--accept", "FL1218"], &["FL1230", &taken, reset]);
+    }
+    let order = "  1. remove control plane cp2\n  2. add control plane cp4\n";
+    for verb in ["plan", "update"] {
+        let ran = desk.run(&[verb, "--accept", "FL1218", "--accept", "FL1230"]);
+        assert!(ran.code == 0 && ran.stdout.contains(order), "{ran:?}");
+    }
+}
+
+/// The same of members of external etcd.
+#[test]
+fn a_member_of_external_etcd_with_another_name_comes_when_the_old_one_is_gone() {
+    let desk = external();
+    let spec = desk.read("cluster.yaml");
+    let members = "{ name: \"etcd{1..3}\", roles: [etcd], addresses: [10.2.0.31-10.2.0.33] }";
+    let renamed = "{ name: \"etcd{2..3}\", roles: [etcd], addresses: [10.2.0.32-10.2.0.33] }\n  - { name: etcd4, roles: [etcd], addresses: [10.2.0.31] }";
+    assert!(spec.contains(members), "{spec}");
+    desk.write("cluster.yaml", &spec.replace(members, renamed));
+    refused(
+        &desk,
+        &["plan", "--accept", "FL1218"],
+        &["FL1230", "etcd4 would have the address 10.2.0.31 of etcd1"],
+    );
+    let ran = desk.run(&["plan", "--accept", "FL1218", "--accept", "FL1230"]);
+    let order = "  1. remove etcd member etcd1\n  2. add etcd member etcd4\n";
+    assert!(ran.code == 0 && ran.stdout.contains(order), "{ran:?}");
+}
+
+/// The member of a control plane stays in etcd until somebody takes it out.
+#[test]
+fn a_control_plane_that_goes_takes_its_member_along() {
+    let desk = founded("ha-ubuntu");
+    let member = "control planes with their members of etcd (cp3): one after the other, drain the Node, and firelay-reset --yes on its \
+                  machine, until neither `etcdctl member list` nor `kubectl get nodes` shows it";
+    let one = ["plan", "--accept", "FL0209", "--set", "nodes[cp3]=null"];
+    refused(
+        &desk,
+        &one,
+        &["FL1218", member, "(docs/day-two.md); then render with --accept FL1218"],
+    );
+    let worker = [&one[..], &["--set", "nodes[worker-{1..3}]=null"]].concat();
+    refused(
+        &desk,
+        &worker,
+        &[
+            "FL1218",
+            member,
+            "; Nodes (worker-1, worker-2, worker-3): drain and delete them",
+        ],
+    );
+    let demoted = ["plan", "--accept", "FL0209", "--set", "nodes[cp3].roles=[worker]"];
+    refused(
+        &desk,
+        &demoted,
+        &["FL1218", member, "; then create it anew from its new document"],
+    );
+}
+
+/// Five members bear the loss of two, and each that goes is taken out of etcd while all others are well.
+#[test]
+fn members_of_etcd_go_one_at_a_time() {
+    let desk = founded("ha-ubuntu");
+    let spec = desk.read("cluster.yaml");
+    let more = "  - { name: cp4, roles: [control-plane], addresses: [10.0.0.14] }\n  - { name: cp5, roles: [control-plane], addresses: [10.0.0.15] }\n";
+    desk.write("cluster.yaml", &(spec.clone() + more));
+    assert_eq!(desk.run(&["render"]).code, 0);
+    desk.write("cluster.yaml", &spec);
+    for verb in ["plan", "render", "update"] {
+        refused(
+            &desk,
+            &[verb, "--accept", "FL1218"],
+            &[
+                "FL1241",
+                "2 of 5 members of etcd go at once",
+                "the record has cp4, cp5 (firelay.state.yaml:",
+                "keep the others in the spec, firelay-reset --yes on its machine",
+            ],
+        );
+    }
+    assert_eq!(desk.run(&["plan", "--accept", "FL1218", "--accept", "FL1241"]).code, 0);
+    // One alone.
+    let fifth = more.split_inclusive('\n').nth(1).unwrap();
+    desk.write("cluster.yaml", &(spec + fifth));
+    let ran = desk.run(&["plan", "--accept", "FL0209", "--accept", "FL1218"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
 }
 
 /// Workers have the old provider in /etc/hosts, or run a part of it.
@@ -1122,21 +1208,20 @@ fn a_lone_control_plane_without_a_tree_is_not_changed() {
     }
 }
 
-/// Scripts that bring a label wait for nobody, and those of a new version do.
+/// Nobody waits for scripts that bring a label or time servers, and those of a new version do.
 #[test]
 fn the_next_minor_waits_for_scripts_that_bring_programs_alone() {
     let version = |minor: &str| format!("kubernetes.version={minor}");
     let (old, new) = (version("1.35.8"), version("1.36.4"));
     let label = "nodes[cp1].labels.tier=app";
-    let desk = Desk::of("ha-ubuntu");
-    assert_eq!(desk.run(&["render", "--founded", "--set", &old]).code, 0);
-    assert_eq!(desk.run(&["update", "--set", &old, "--set", label]).code, 0);
-    assert!(
-        desk.read("out/update/1/ORDER")
-            .contains("# settings alone: the next minor")
-    );
-    let both = ["--set", &new, "--set", label];
-    assert_eq!(desk.run(&[&["plan"], &both[..]].concat()).code, 0);
+    for setting in [label, "ntp={ servers: [10.0.0.1] }"] {
+        let desk = Desk::of("ha-ubuntu");
+        assert_eq!(desk.run(&["render", "--founded", "--set", &old]).code, 0);
+        assert_eq!(desk.run(&["update", "--set", &old, "--set", setting]).code, 0);
+        let order = desk.read("out/update/1/ORDER");
+        assert!(order.contains("# settings alone: the next minor"), "{setting}: {order}");
+        assert_eq!(desk.run(&["plan", "--set", &new, "--set", setting]).code, 0);
+    }
     // A patch release brings programs.
     let patch = version("1.35.7");
     let other = Desk::of("ha-ubuntu");
@@ -1371,4 +1456,94 @@ fn machines_that_are_missing_in_the_record_are_noticed() {
     refused(&desk, &["plan"], &["FL1203", "`stepsDigest` is not of"]);
     desk.write(RECORD, &record);
     assert_eq!(desk.run(&["plan", "--detailed-exitcode"]).code, 0);
+}
+
+/// A render of some machines leaves the versions of the others, and the record knows what it brought.
+#[test]
+fn an_etcd_that_came_to_one_member_alone_does_not_go_back() {
+    let desk = external();
+    let version = |version: &str| format!("etcd.version={version}");
+    let (old, new) = (version("3.6.13"), version("3.6.14"));
+    assert_eq!(desk.run(&["render", "--set", &old, "--accept", "FL1213"]).code, 0);
+    let before = desk.read(RECORD);
+    assert!(!before.contains("versions: "), "{before}");
+    let ran = desk.run(&["update", "--node", "etcd1", "--set", &new]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let record = desk.read(RECORD);
+    assert!(
+        record.contains("\netcd: \"3.6.13\"\n") && record.contains("versions: {etcd: \"3.6.14\"}"),
+        "{record}"
+    );
+    let back = [
+        "FL1213",
+        "etcd cannot go back from 3.6.14 to 3.6.13",
+        "the cluster runs 3.6.14 (firelay.state.yaml:",
+    ];
+    for arguments in [&["plan"][..], &["update"], &["update", "--node", "etcd1"]] {
+        refused(&desk, &[arguments, &["--set", &old]].concat(), &back);
+    }
+    // Another machine is of the version that it has.
+    assert_eq!(desk.run(&["render", "--node", "etcd2", "--set", &old]).code, 0);
+    edit(&desk, "etcd: \"3.6.14\"", "etcd: \"3.6.13\"");
+    refused(&desk, &["plan", "--set", &new], &["FL1203"]);
+    desk.write(RECORD, &record);
+    // A render of all of them brings it to the others.
+    assert_eq!(desk.run(&["update", "--set", &new]).code, 0);
+    let record = desk.read(RECORD);
+    assert!(
+        record.contains("\netcd: \"3.6.14\"\n") && !record.contains("versions: "),
+        "{record}"
+    );
+}
+
+/// Its releases of one minor read each other's data.
+#[test]
+fn the_minor_of_the_container_runtime_does_not_go_back() {
+    let desk = founded("ha-ubuntu");
+    let old = "runtime.version=1.7.34";
+    let back = [
+        "FL1213",
+        "containerd cannot go back from 2.3.4 to 1.7.34",
+        "the cluster runs 2.3.4 (firelay.state.yaml:",
+    ];
+    for verb in ["plan", "render", "update"] {
+        refused(&desk, &[verb, "--set", old], &back);
+    }
+    assert_eq!(desk.run(&["plan", "--set", "runtime.version=2.3.3"]).code, 0);
+    // What came to one machine alone.
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render", "--founded", "--set", old]).code, 0);
+    assert_eq!(desk.run(&["update", "--node", "worker-1"]).code, 0);
+    refused(&desk, &["update", "--set", old], &back);
+    assert_eq!(desk.run(&["plan", "--set", old, "--accept", "FL1213"]).code, 0);
+}
+
+/// Machines of the pool would stay in the cluster, and no spec would name them.
+#[test]
+fn a_machine_with_the_name_of_a_pool_is_another_one() {
+    let desk = founded("mixed");
+    let spec = desk.read("cluster.yaml");
+    let (nodes, _) = spec.split_once("pools:\n").unwrap();
+    let node = "  - { name: burst, roles: [worker], addresses: [10.4.0.99] }\n";
+    desk.write("cluster.yaml", &format!("{nodes}{node}"));
+    for verb in ["plan", "render", "update"] {
+        refused(
+            &desk,
+            &[verb],
+            &[
+                "FL1218",
+                "burst would be a machine, and was a pool of them",
+                "Nodes (burst): drain and delete them",
+            ],
+        );
+    }
+    let plan = desk.run(&["plan", "--accept", "FL1218"]);
+    let (added, removed) = ("  + burst: to add\n        it was a pool", "  - burst: to remove\n");
+    assert!(
+        plan.code == 0 && plan.stdout.contains(added) && plan.stdout.contains(removed),
+        "{plan:?}"
+    );
+    assert_eq!(desk.run(&["render", "--accept", "FL1218"]).code, 0);
+    assert!(!desk.read(RECORD).contains("pool: true"));
+    assert_eq!(desk.run(&["plan"]).code, 0);
 }

@@ -251,9 +251,19 @@ fn the_others_need_nothing_when_a_member_of_external_etcd_is_replaced() {
     );
     let refused = desk.run(&["update"]);
     assert!(
-        refused.code == 3 && refused.stderr.contains("take the member out of etcd first"),
+        refused.code == 3
+            && refused
+                .stderr
+                .contains("members of etcd (etcd1): one after the other, firelay-reset --yes"),
         "{refused:?}"
     );
+    let json = desk.run(&["plan", "--accept", "FL1218", "--output", "json"]).json();
+    for action in ["document", "inPlace"] {
+        let machines = json["machines"].as_array().unwrap().iter();
+        let count = machines.filter(|machine| machine["action"] == action).count();
+        assert_eq!(json["counts"][action], count, "{action}: {json}");
+    }
+    assert_eq!(json["counts"]["document"], 2, "{json}");
     let ran = desk.run(&["update", "--accept", "FL1218"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(
