@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::desk::{Desk, Ran, WARNED, too_large};
+use super::desk::{Desk, REFUSED, Ran, WARNED, too_large};
 use super::support::{example, examples, firelay_at, rendered};
 
 /// The part of a page with this id.
@@ -46,6 +46,46 @@ fn a_page_is_written_and_nothing_else_and_twice_the_same() {
     for id in ["cluster", "boot", "sizes", "exposure"] {
         assert_eq!(section(&later.stdout, id), section(&page, id), "{id}");
     }
+}
+
+/// `--out` is the tree in other verbs: the bundle, the record and the spec of a cluster are not replaced by its page.
+#[test]
+fn a_page_replaces_only_an_earlier_page() {
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    std::os::unix::fs::symlink("firelay.secrets.yaml", desk.at("link")).unwrap();
+    desk.write("notes.html", "<!doctype html>\n<title>notes</title>");
+    let before = desk.everything();
+    let was_read = "was read for the page: it is not overwritten";
+    for (arguments, why) in [
+        (&["--out", "firelay.secrets.yaml"][..], was_read),
+        (&["--out", "link"], was_read),
+        (&["--out", "firelay.state.yaml"], was_read),
+        (&["--out", "cluster.yaml"], was_read),
+        (&["--out", "out/manifest.json"], was_read),
+        (&["out", "--out", "out/manifest.json"], was_read),
+        (&["out", "--out", "out/node-names"], "exists, and is not a page"),
+        (&["--out", "notes.html"], "exists, and is not a page"),
+    ] {
+        let ran = desk.run(&[&["report"], arguments].concat());
+        assert!(ran.code == 3 && ran.stderr.contains(why), "{arguments:?}: {ran:?}");
+        assert_eq!(desk.everything(), before, "{arguments:?}");
+    }
+    desk.write("page.html", "");
+    for arguments in [
+        &["report", "--out", "page.html"][..],
+        &["report", "out", "--out", "page.html"],
+    ] {
+        assert_eq!(desk.run(arguments).code, 0);
+    }
+    // The page of a refused spec likewise.
+    desk.write("cluster.yaml", REFUSED);
+    for (out, code) in [("page.html", 3), ("notes.html", 3), ("cluster.yaml", 3)] {
+        assert_eq!(desk.run(&["report", "--out", out]).code, code);
+    }
+    assert!(desk.read("page.html").contains("is refused"));
+    assert_eq!(desk.read("cluster.yaml"), REFUSED);
+    assert!(desk.read("notes.html").contains("notes"));
 }
 
 /// The same figures as the other verbs.
