@@ -175,7 +175,7 @@ fn spec_or_tree(arg: Arg) -> Arg {
 }
 
 /// The default spec.
-const SPEC: &str = "cluster.yaml";
+pub const SPEC: &str = "cluster.yaml";
 
 /// The default directory of a rendered tree.
 pub const OUT: &str = "out";
@@ -482,9 +482,9 @@ impl Update {
                         Later renders contain no `kubeadm init`. Certificates of added machines begin on the day of their render."
 )]
 pub struct Founded {
-    /// The spec; the record is beside it
-    #[arg(value_name = "SPEC", default_value = SPEC)]
-    pub spec: PathBuf,
+    /// The spec; the record is beside it [default: cluster.yaml]
+    #[arg(value_name = "SPEC")]
+    pub spec: Option<PathBuf>,
     /// The secrets bundle; the record is beside it. It is not read
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,

@@ -49,6 +49,14 @@ pub fn read(args: &SpecArgs) -> Result<Input, Failure> {
     Ok(input)
 }
 
+/// Refuses the path of a spec that cannot be read, for a verb that needs only its place.
+pub fn refuse_missing(path: &Path) -> Result<(), Failure> {
+    match is_stdin(path) {
+        true => Ok(()),
+        false => fs::read(path).map(drop).map_err(|error| unreadable(path, &error)),
+    }
+}
+
 /// Composes a spec with the security profile and the files that it names. Without a library the embedded profiles are
 /// searched.
 pub fn compose(input: Input, library: Option<&Library>, read: Load<'_>) -> Result<Composed, Failure> {
