@@ -88,6 +88,48 @@ fn a_page_replaces_only_an_earlier_page() {
     assert!(desk.read("notes.html").contains("notes"));
 }
 
+/// An inventory of workers, and a spec with it.
+fn with_inventory(desk: &Desk, spec: &str, address: impl Fn(usize) -> String) {
+    let row = |number| format!("w{number},worker,{},serial=s{number}\n", address(number));
+    let rows: String = (1..=60).map(row).collect();
+    desk.write("workers.csv", &format!("name,role,address,labels\n{rows}"));
+    desk.write("cluster.yaml", &format!("{spec}\nnodesFrom: workers.csv\n"));
+}
+
+/// Machines that differ in a label alone are one bar, as on the page of a valid spec.
+#[test]
+fn the_page_of_a_refused_spec_groups_machines() {
+    let desk = Desk::empty();
+    with_inventory(&desk, &too_large(), |number| format!("10.0.1.{number}"));
+    let ran = desk.run(&["report"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let page = desk.read("report.html");
+    let bars = section(&page, "sizes").matches("<svg class=\"bar").count();
+    assert_eq!(bars, 3, "the founder, other control planes, workers");
+    assert!(section(&page, "sizes").contains("w1..60"));
+    assert!(page.len() < 150_000, "{}", page.len());
+}
+
+#[test]
+fn a_finding_has_each_of_its_places() {
+    let desk = Desk::empty();
+    let spec = fs::read_to_string(example("ha-ubuntu").spec).unwrap();
+    with_inventory(&desk, &spec, |number| format!("10.0.1.{}", number + 255));
+    assert_eq!(desk.run(&["report"]).code, 3);
+    let page = desk.read("report.html");
+    let findings = section(&page, "findings");
+    for number in 2..=60 {
+        let place = format!(
+            "workers.csv:{}:{}  w{number},worker,10.0.1.{}",
+            number + 1,
+            format!("w{number},worker,.").len(),
+            number + 255
+        );
+        assert!(findings.contains(&place), "{place}\n{findings}");
+    }
+    assert!(findings.contains("The same in 59 other places"), "{findings}");
+}
+
 /// The same figures as the other verbs.
 #[test]
 fn the_figures_are_those_of_the_other_verbs() {
