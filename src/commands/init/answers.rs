@@ -145,11 +145,13 @@ impl Answers {
     pub fn check(&self, profiles: &Profiles) -> Result<(), String> {
         let spec = self.composed().map_err(|_| "these answers make no spec".to_owned())?;
         let findings = plan::load(&spec, profiles).map_or_else(|findings| findings, |(_, warnings)| warnings);
+        let host = spec.draft.value.as_ref().map(|spec| spec.endpoint.host.span);
         let errors = findings.iter().filter(|finding| {
             // The usual host is derived from the name, which is reported already.
-            let follows = finding.code == "FL0114" && self.host.is_none();
-            // No cluster begins with an even number of members.
-            finding.code == "FL0209" || finding.severity == Severity::Error && !follows
+            let follows = finding.code == "FL0114" && self.host.is_none() && finding.span == host;
+            // No cluster begins with an even number of members. Of an inventory, which exists, it is a warning.
+            let is_even = finding.code == "FL0209" && !in_inventory(&spec, finding);
+            is_even || finding.severity == Severity::Error && !follows
         });
         let source = redact_spec(&spec);
         let lines: Vec<_> = errors

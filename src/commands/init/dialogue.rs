@@ -119,7 +119,8 @@ mod tests {
             "cp9=52:54:00:00:00:01",      // no machine
             "cp{1..3}=52:54:00:00:00:01", // one for three
             "cp{1..3}=52:54:00:00:00:01,52:54:00:00:00:02,52:54:00:00:00:03",
-            "kubeVip", // no address
+            "kubeVip",              // no address
+            "kubeVip=10.0.0.10/24", // no address either
             "kubeVip=10.0.0.100",
             "",
             "claico", // mistyped
@@ -150,6 +151,7 @@ mod tests {
             "NAME=ADDRESS",
             "the address 10.0.0.2 is given twice",
             "kube-vip without an address",
+            "not an address\n",
             "not a public SSH key",
             "no-such.csv: there is no such file",
             "no machine or range has this name",
