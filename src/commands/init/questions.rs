@@ -1,7 +1,9 @@
 //! The questions for a starter.
 
+use std::path::PathBuf;
+
 use super::answers::{Answers, CONTROL_PLANES, NONE, WORKERS, default_plugin, machines, pairs};
-use crate::{cli::InitAnswers, profile::Profiles};
+use crate::{cli::InitAnswers, commands::input, profile::Profiles};
 
 /// One question, in the order of asking.
 pub struct Question {
@@ -84,7 +86,10 @@ pub const QUESTIONS: &[Question] = &[
         flag: |flags| flags.nodes.as_ref().map(|path| path.display().to_string()),
         take: Take::Read(|answers, text| {
             if text != NONE {
-                answers.inventory = Some(text.into());
+                let path = PathBuf::from(text);
+                let unread = |why| format!("{text}: {why}; write the path of the CSV file, or `none`");
+                input::read_include(&path).map_err(unread)?;
+                answers.inventory = Some(path);
                 (answers.control_planes, answers.workers) = (Vec::new(), Vec::new());
             }
             Ok(())

@@ -119,6 +119,42 @@ fn a_document_that_is_too_large_gets_a_pointer() {
     assert!(!desk.run(&["init"]).stdout.contains("pointer"));
 }
 
+/// An inventory is a file that exists: what only warns about a spec is no reason to write none.
+#[test]
+fn an_inventory_is_taken_as_check_takes_it() {
+    let desk = Desk::empty();
+    desk.write(
+        "two.csv",
+        "name,role,address\ncp1,control-plane,10.0.0.1\ncp2,control-plane;worker,10.0.0.2\n",
+    );
+    let ran = desk.run(&["init", "--nodes", "two.csv", "cluster.yaml"]);
+    assert_eq!((ran.code, ran.stderr.matches("FL0209").count()), (0, 1), "{ran:?}");
+    assert_eq!(desk.run(&["check"]).code, 0);
+    desk.write("folder.yaml", &desk.read("cluster.yaml").replace("two.csv", "."));
+    let ran = desk.run(&["check", "folder.yaml"]);
+    assert!(ran.code == 3 && ran.stderr.contains("^ .: a directory, not a file"), "{ran:?}");
+    for (file, text, said) in [
+        (".", "", "--nodes: .: a directory, not a file"),
+        (
+            "none.csv",
+            "",
+            "--nodes: none.csv: there is no such file; write the path",
+        ),
+        (
+            "latin.csv",
+            "name,role,address\nb\u{e4}r",
+            "latin.csv: not UTF-8 (line 2, column 2)",
+        ),
+    ] {
+        if !text.is_empty() {
+            let latin: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+            std::fs::write(desk.at(file), latin).unwrap();
+        }
+        let ran = desk.run(&["init", "--nodes", file]);
+        assert!(ran.code == 2 && ran.stderr.contains(said), "{ran:?}");
+    }
+}
+
 /// The output of `init` on a terminal with these answers. `script` provides the terminal.
 fn asked(desk: &Desk, arguments: &str, answers: &str) -> String {
     let mut script = Command::new("script");
