@@ -59,7 +59,7 @@ pub fn run(args: &Init) -> Result<(), Failure> {
     let text = answers.spec()?;
     match file {
         Some(path) => write(path, &text, &layout(&answers, &profiles)?)?,
-        None => streams::data(&text)?,
+        None => print(&text, &layout(&answers, &profiles)?)?,
     }
     let spec = file.unwrap_or(Path::new(SPEC));
     if args.gitignore || (asks && file.is_some() && wants_gitignore(spec)?) {
@@ -119,6 +119,14 @@ fn refuse_inventory(answers: &Answers, profiles: &Profiles) -> Result<(), Failur
         true => Err(Failure::Refused(refusal(&answers.inventory_name(), &findings))),
         false => Ok(()),
     }
+}
+
+/// Prints the spec on stdout, and its layout on stderr.
+fn print(text: &str, layout: &str) -> Result<(), Failure> {
+    streams::data(text)?;
+    streams::tell(layout);
+    streams::tell("next: firelay check, with the file of this spec");
+    Ok(())
 }
 
 /// Writes the spec, and the schema beside it if it is missing. Then shows the layout.
