@@ -276,6 +276,17 @@ impl Answers {
         Ok(self)
     }
 
+    /// A warning about the place that nobody chose.
+    pub fn placeholder(&self) -> Option<String> {
+        self.pointer.as_ref().map(|pointer| {
+            format!(
+                "warning: the documents are larger than {} takes, so machines fetch the rest from a place of yours\n  \
+                 = help: write it in the spec: delivery: {{ pointer: {pointer} }} is a placeholder",
+                self.platform
+            )
+        })
+    }
+
     /// The spec of these answers, with its inventory.
     pub(super) fn composed(&self) -> Result<Composed, Failure> {
         let mut input = Input::default();

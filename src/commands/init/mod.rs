@@ -61,6 +61,7 @@ pub fn run(args: &Init) -> Result<(), Failure> {
         Some(path) => write(path, &text, &layout(&answers, &profiles)?)?,
         None => print(&text, &layout(&answers, &profiles)?)?,
     }
+    answers.placeholder().into_iter().for_each(streams::tell);
     let spec = file.unwrap_or(Path::new(SPEC));
     if args.gitignore || (asks && file.is_some() && wants_gitignore(spec)?) {
         gitignore::add(spec)?;
