@@ -51,6 +51,8 @@ pub struct Answers {
     /// The network plugin; `None` is the default one.
     pub(super) cni: Option<String>,
     pub(super) ssh_keys: Vec<String>,
+    /// `delivery.extraOutputs`.
+    pub(super) extra_outputs: Vec<String>,
     /// The spec's file as an argument of the suggested commands; empty for the default, which needs none.
     file: String,
     /// The spec's file.
@@ -119,6 +121,7 @@ impl Answers {
             inventory: None,
             cni: None,
             ssh_keys: Vec::new(),
+            extra_outputs: Vec::new(),
             file: String::new(),
             path: PathBuf::from(SPEC),
             pointer: None,
@@ -130,6 +133,12 @@ impl Answers {
         let file = format!(" {}", shell_word(path));
         let path = path.to_owned();
         Self { file, path, ..self }
+    }
+
+    /// The answers for a spec with these files beside its documents.
+    pub fn with_extra_outputs(self, outputs: &[String]) -> Self {
+        let extra_outputs = outputs.to_vec();
+        Self { extra_outputs, ..self }
     }
 
     pub(super) fn is_usual(&self) -> bool {
@@ -333,6 +342,7 @@ impl Answers {
             provider: self.provider.as_deref().map(scalar),
             address: self.address.as_deref().map(scalar),
             pointer: self.pointer.as_deref(),
+            extra_outputs: self.extra_outputs.join(", "),
             cni: self.cni.as_deref().map(scalar),
             ssh_keys: self.ssh_keys.iter().map(|key| scalar(key)).collect(),
             inventory: self.inventory_from_spec().as_deref().map(scalar),
@@ -356,6 +366,7 @@ struct Page<'a> {
     provider: Option<String>,
     address: Option<String>,
     pointer: Option<&'a str>,
+    extra_outputs: String,
     cni: Option<String>,
     ssh_keys: Vec<String>,
     inventory: Option<String>,

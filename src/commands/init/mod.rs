@@ -50,10 +50,12 @@ pub fn run(args: &Init) -> Result<(), Failure> {
         None => answers,
     };
     let answers = if asks {
-        let start = place(Answers::unasked(&profiles));
-        dialogue::hold(&mut io::stdin().lock(), &mut io::stderr(), &profiles, start)?
+        let start = place(Answers::unasked(&profiles).with_extra_outputs(&args.extra_outputs));
+        let answers = dialogue::hold(&mut io::stdin().lock(), &mut io::stderr(), &profiles, start)?;
+        refuse_inventory(&answers, &profiles)?;
+        answers
     } else {
-        from_flags(&args.answers, &profiles, place(Answers::new(&profiles)))?
+        from_flags(&args.answers, &profiles, place(Answers::new(&profiles).with_extra_outputs(&args.extra_outputs)))?
     };
     let answers = answers.fitted(&profiles)?;
     let text = answers.spec()?;
