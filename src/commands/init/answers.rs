@@ -75,6 +75,7 @@ pub(super) fn machines(text: &str) -> Result<Vec<Machine>, String> {
 /// Words `NAME=ADDRESS,ADDRESS`; the help is for one without `=`.
 pub(super) fn pairs(text: &str, help: &str) -> Result<Vec<Machine>, String> {
     let machine = |word: &str| match word.split_once('=') {
+        Some(_) if word.ends_with(',') => Err(format!("{word} ends with a comma: write blanks between machines")),
         Some((name, addresses)) => Ok(Machine {
             name: name.to_owned(),
             addresses: addresses.split(',').map(str::to_owned).collect(),

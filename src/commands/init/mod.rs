@@ -55,7 +55,11 @@ pub fn run(args: &Init) -> Result<(), Failure> {
         refuse_inventory(&answers, &profiles)?;
         answers
     } else {
-        from_flags(&args.answers, &profiles, place(Answers::new(&profiles).with_extra_outputs(&args.extra_outputs)))?
+        from_flags(
+            &args.answers,
+            &profiles,
+            place(Answers::new(&profiles).with_extra_outputs(&args.extra_outputs)),
+        )?
     };
     let answers = answers.fitted(&profiles)?;
     let text = answers.spec()?;

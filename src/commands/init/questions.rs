@@ -115,7 +115,10 @@ pub const QUESTIONS: &[Question] = &[
             let none = || (!flags.control_planes.is_empty()).then(|| NONE.to_owned());
             joined(&flags.workers).or_else(none)
         },
-        take: Take::Read(|answers, text| machines(text).map(|machines| answers.workers = machines)),
+        take: Take::Read(|answers, text| {
+            answers.workers = pairs(text, "write a machine as NAME=ADDRESS, or `none`")?;
+            Ok(())
+        }),
     },
     Question {
         name: "--mac",
@@ -145,6 +148,9 @@ pub const QUESTIONS: &[Question] = &[
         flag: |flags| flags.endpoint_provider.clone(),
         take: Take::Read(|answers, text| {
             let (provider, address) = text.split_once('=').unwrap_or((text, ""));
+            if provider == "kubeVip" && address.is_empty() {
+                return Err("kube-vip needs an address: write it as kubeVip=10.0.0.100".to_owned());
+            }
             answers.provider = Some(provider.to_owned()).filter(|name| name != "external");
             answers.address = Some(address.to_owned()).filter(|address| !address.is_empty());
             Ok(())

@@ -139,7 +139,10 @@ fn an_inventory_is_taken_as_check_takes_it() {
     assert_eq!(desk.run(&["check"]).code, 0);
     desk.write("folder.yaml", &desk.read("cluster.yaml").replace("two.csv", "."));
     let ran = desk.run(&["check", "folder.yaml"]);
-    assert!(ran.code == 3 && ran.stderr.contains("^ .: a directory, not a file"), "{ran:?}");
+    assert!(
+        ran.code == 3 && ran.stderr.contains("^ .: a directory, not a file"),
+        "{ran:?}"
+    );
     for (file, text, said) in [
         (".", "", "--nodes: .: a directory, not a file"),
         (
