@@ -8,6 +8,8 @@ use std::{
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::spec::ExtraOutput;
+
 mod adopt;
 mod artifacts;
 mod catalog;
@@ -175,7 +177,7 @@ fn spec_or_tree(arg: Arg) -> Arg {
 }
 
 /// The default spec.
-const SPEC: &str = "cluster.yaml";
+pub const SPEC: &str = "cluster.yaml";
 
 /// The default directory of a rendered tree.
 pub const OUT: &str = "out";
@@ -246,9 +248,20 @@ pub struct Init {
     /// Write this new file, and the schema for editors beside it, instead of stdout
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Files beside the documents, a value of `firelay explain delivery.extraOutputs`; may be repeated
+    #[arg(long = "extra-output", value_name = "OUTPUT", value_parser = extra_output)]
+    pub extra_outputs: Vec<String>,
     /// Add the secrets bundle and the rendered tree to .gitignore beside the spec
     #[arg(long)]
     pub gitignore: bool,
+}
+
+/// A value of `delivery.extraOutputs`.
+fn extra_output(text: &str) -> Result<String, String> {
+    match serde_json::from_value::<ExtraOutput>(text.into()) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Answers that are given as flags.
@@ -482,9 +495,9 @@ impl Update {
                         Later renders contain no `kubeadm init`. Certificates of added machines begin on the day of their render."
 )]
 pub struct Founded {
-    /// The spec; the record is beside it
-    #[arg(value_name = "SPEC", default_value = SPEC)]
-    pub spec: PathBuf,
+    /// The spec; the record is beside it [default: cluster.yaml]
+    #[arg(value_name = "SPEC")]
+    pub spec: Option<PathBuf>,
     /// The secrets bundle; the record is beside it. It is not read
     #[arg(short, long, value_name = "FILE", env = "FIRELAY_SECRETS")]
     pub secrets: Option<PathBuf>,

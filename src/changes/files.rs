@@ -12,6 +12,8 @@ use super::{Handler, authorities, handler, handler_of_loss, handlers::renewal_ke
 const FIELDS: usize = 6;
 /// Characters of a value that are shown.
 const LONGEST: usize = 80;
+/// Characters of a longer one before those that are left out.
+const HEAD: usize = 36;
 /// Hexadecimal digits of a SHA-256.
 const DIGEST: usize = 64;
 /// The permission of everybody to read.
@@ -251,11 +253,18 @@ fn shown(value: &str) -> String {
         true => format!("{}…", &word[..8]),
         false => word.to_owned(),
     });
-    let value = &words.collect::<Vec<_>>().join(" ");
-    match value.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &value[..end]),
-        None => value.to_owned(),
+    let value = words.collect::<Vec<_>>().join(" ");
+    let chars: Vec<_> = value.chars().collect();
+    if chars.len() <= LONGEST {
+        return value;
     }
+    // The version of a URL is near its end.
+    let part = |chars: &[char]| chars.iter().collect::<String>();
+    format!(
+        "{}…{}",
+        part(&chars[..HEAD]),
+        part(&chars[chars.len() - LONGEST + HEAD..])
+    )
 }
 
 /// Fields of YAML and JSON, and lines of everything else, each with a name that contains nothing of a value. Lines of PEM say nothing to
@@ -407,6 +416,19 @@ mod tests {
 
     fn change(field: &str, old: Option<&str>, new: Option<&str>) -> (String, Option<String>, Option<String>) {
         (field.to_owned(), old.map(str::to_owned), new.map(str::to_owned))
+    }
+
+    #[test]
+    fn a_long_value_keeps_its_end() {
+        let url = |version: &str| {
+            let path = format!("releases/download/v{version}/containerd-{version}-linux-amd64.tar.gz");
+            format!("containerd {} https://github.com/containerd/containerd/{path}", "9d689698".repeat(8))
+        };
+        let change = FieldChange::new("line 3", Some(&url("2.2.1")), Some(&url("2.2.2")));
+        let [old, new] = [change.old, change.new].map(Option::unwrap_or_default);
+        assert!(old.starts_with("containerd 9d689698… https://"), "{old}");
+        assert!(old.ends_with("containerd-2.2.1-linux-amd64.tar.gz"), "{old}");
+        assert!(new.contains("2.2.2") && new.chars().count() == LONGEST + 1, "{new}");
     }
 
     #[test]

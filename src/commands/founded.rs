@@ -1,18 +1,22 @@
 //! `founded`: records that the cluster exists.
 
+use std::path::Path;
+
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
     failure::Failure,
+    input,
     state::{AHEAD, State, whole_second},
     streams,
 };
-use crate::cli::{Founded, IdentityArg, Inputs, SpecArgs};
+use crate::cli::{Founded, IdentityArg, Inputs, SPEC, SpecArgs};
 
 /// Runs the verb.
 pub fn run(args: &Founded) -> Result<(), Failure> {
     let now = OffsetDateTime::now_utc();
     let at = args.at.as_ref().map(|text| parse(text, now)).transpose()?;
+    refuse_missing(args)?;
     let state = State::open(args.file.as_deref(), &inputs(args))?;
     let path = state.path.display();
     let Some(record) = state.record() else {
@@ -34,9 +38,22 @@ pub fn run(args: &Founded) -> Result<(), Failure> {
     Ok(())
 }
 
+fn spec(args: &Founded) -> &Path {
+    args.spec.as_deref().unwrap_or(Path::new(SPEC))
+}
+
+/// Only the place of the spec counts. Beside a mistyped one, the record may be that of another cluster.
+fn refuse_missing(args: &Founded) -> Result<(), Failure> {
+    let is_named = args.file.is_some() || args.secrets.is_some();
+    match is_named && args.spec.is_none() {
+        true => Ok(()),
+        false => input::refuse_missing(spec(args)),
+    }
+}
+
 fn inputs(args: &Founded) -> Inputs {
     Inputs {
-        spec: SpecArgs::from(args.spec.as_path()),
+        spec: SpecArgs::from(spec(args)),
         secrets: args.secrets.clone(),
         identity: IdentityArg::default(),
     }

@@ -12,7 +12,7 @@ use crate::{
     profile::Library,
     spec::{Composed, Input, Load, MOST_BYTES, Unread},
 };
-use firelay_yaml::diagnostic::Source;
+use firelay_yaml::diagnostic::{Lines, Source};
 
 /// The folder of patches beside the spec.
 const PATCHES: &str = "patches";
@@ -47,6 +47,14 @@ pub fn read(args: &SpecArgs) -> Result<Input, Failure> {
         input.substitute(std::env::vars_os().filter_map(text).collect());
     }
     Ok(input)
+}
+
+/// Refuses the path of a spec that cannot be read, for a verb that needs only its place.
+pub fn refuse_missing(path: &Path) -> Result<(), Failure> {
+    match is_stdin(path) {
+        true => Ok(()),
+        false => fs::read(path).map(drop).map_err(|error| unreadable(path, &error)),
+    }
 }
 
 /// Composes a spec with the security profile and the files that it names. Without a library the embedded profiles are
@@ -174,7 +182,11 @@ fn text(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
 fn utf8(bytes: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| match error.as_bytes() {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "UTF-16: save it as UTF-8".to_owned(),
-        _ => format!("not UTF-8 (byte {})", error.utf8_error().valid_up_to()),
+        bytes => {
+            let valid = String::from_utf8_lossy(&bytes[..error.utf8_error().valid_up_to()]);
+            let (line, column) = Lines::new(&valid).position(valid.len());
+            format!("not UTF-8 (line {line}, column {column})")
+        }
     })
 }
 
@@ -209,6 +221,10 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>, Unread> {
 
 /// Reading a pipe or a device might never end.
 fn refuse_irregular(path: &Path) -> Result<(), String> {
+    // The folder itself has an empty path.
+    if path.is_dir() || path.as_os_str().is_empty() {
+        return Err("a directory, not a file".to_owned());
+    }
     match path.exists() && !path.is_file() {
         true => Err("not a regular file".to_owned()),
         false => Ok(()),

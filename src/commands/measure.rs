@@ -52,8 +52,8 @@ pub fn explained(project: &Project, bundle: &Bundle, failure: Failure) -> Failur
 }
 
 /// The sizes of the documents of a plan in which some do not fit, measured with a placeholder for the bundle: of machines that are set up
-/// alike the one with the longest name, and the names of all.
-pub fn sizes(project: &Project) -> Result<Vec<(NodeSize, Vec<&str>)>, Failure> {
+/// alike the one with the longest name, and all of them.
+pub fn sizes(project: &Project) -> Result<Vec<(NodeSize, Vec<&NodePlan>)>, Failure> {
     let bundle = bundle::placeholder(&project.plan)?;
     let assembly = Assembly::new(project, &bundle, false)?;
     let compressed = CompressedSizes::default();
@@ -70,13 +70,13 @@ fn size_of_class<'p>(
     assembly: &Assembly<'_>,
     class: &[(usize, &'p NodePlan)],
     compressed: &CompressedSizes,
-) -> Result<Option<(NodeSize, Vec<&'p str>)>, Failure> {
+) -> Result<Option<(NodeSize, Vec<&'p NodePlan>)>, Failure> {
     let longest = class.iter().max_by_key(|(_, node)| node.name.len());
-    let names = class.iter().map(|(_, node)| node.name.as_str()).collect();
+    let nodes = class.iter().map(|(_, node)| *node).collect();
     let size = longest
         .map(|(_, node)| size_of(assembly, node, compressed))
         .transpose()?;
-    Ok(size.map(|size| (size, names)))
+    Ok(size.map(|size| (size, nodes)))
 }
 
 /// The size of a document, whether or not it fits.

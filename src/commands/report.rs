@@ -19,7 +19,11 @@ mod serve;
 mod sizes;
 mod subject;
 
-use std::path::Path;
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+};
 
 use firelay_yaml::diagnostic::{self, Diagnostic};
 use time::OffsetDateTime;
@@ -30,11 +34,13 @@ use self::{
     subject::{Subject, of_spec, of_tree, resolve},
 };
 use super::{
-    audit, clock,
+    audit,
+    bundle::bundle_path,
+    clock,
     failure::Failure,
     progress,
     project::{Refused, Resolution, print_findings, refusal, tree},
-    state::whole_second,
+    state::{record_path, whole_second},
     streams, verify,
     watch::{self, Files},
 };
@@ -43,7 +49,11 @@ use crate::{
     cli::Report,
     disk::{self, Access},
     redact::redact_spec,
+    tree::MANIFEST,
 };
+
+/// The beginning of a page, up to its title.
+const HEAD: u64 = 4096;
 
 /// Runs the verb.
 pub fn run(args: &Report) -> Result<(), Failure> {
@@ -53,30 +63,46 @@ pub fn run(args: &Report) -> Result<(), Failure> {
             "{0} is a directory, and --out is the page to write: for the page of a tree, run `firelay report {0} --out FILE`",
             args.out.display()
         ))),
-        None => with_page(args, &mut Files::new(), |page, secrets| write(args, &page, secrets)),
+        None => with_page(args, &mut files_beside(args), |page, secrets, read| {
+            refuse_other(&args.out, read)?;
+            write(args, &page, secrets)
+        }),
     }
 }
 
-/// Hands over the page and the secrets that may not be in it, and notes the files of the spec. Then findings decide the exit code.
+/// Files that belong to no spec: bundle, identities, record and manifest.
+fn files_beside(args: &Report) -> Files {
+    let inputs = &args.inputs;
+    let out = tree(inputs).ok().flatten().unwrap_or(&args.tree);
+    let own = [
+        bundle_path(inputs),
+        record_path(args.state.as_deref(), inputs),
+        out.join(MANIFEST),
+    ];
+    own.into_iter().chain(inputs.identity.files.clone()).collect()
+}
+
+/// Hands over the page, the secrets that may not be in it and the files that were read, and notes those of the spec. Then findings
+/// decide the exit code.
 fn with_page(
     args: &Report,
     files: &mut Files,
-    done: impl FnOnce(Page<'_>, &Catalogue) -> Result<(), Failure>,
+    done: impl FnOnce(Page<'_>, &Catalogue, &Files) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let now = whole_second(clock::now()?);
     if let Some(out) = tree(&args.inputs)? {
         let subject = progress::during("reading the documents", || of_tree(out, &args.inputs, now))?;
-        done(Page::of(&subject, now), &subject.catalogue)?;
+        done(Page::of(&subject, now), &subject.catalogue, files)?;
         return verdict(&subject);
     }
     let resolution = resolve(args, now)?;
     files.extend(read_files(&resolution));
     let project = match resolution {
         Ok(project) => project,
-        Err(refused) => return refuse(*refused, now, done),
+        Err(refused) => return refuse(*refused, now, |page, secrets| done(page, secrets, files)),
     };
     of_spec(args, &project, now, |subject, update| {
-        done(Page::of(subject, now), &subject.catalogue)?;
+        done(Page::of(subject, now), &subject.catalogue, files)?;
         refuse_changes(&update.findings)?;
         verdict(subject)
     })
@@ -104,6 +130,35 @@ fn read_files(resolution: &Resolution) -> Files {
         Ok(project) => &project.spec,
         Err(refused) => &refused.spec,
     })
+}
+
+/// A file is replaced if it is empty or an earlier page, and if nothing was read from it: `--out` is the tree in other verbs, and
+/// `-o` stands near `-s`.
+fn refuse_other(out: &Path, read: &Files) -> Result<(), Failure> {
+    let Ok(found) = fs::metadata(out) else {
+        return Ok(());
+    };
+    let place = |path: &PathBuf| fs::canonicalize(path).ok();
+    let here = fs::canonicalize(out).ok();
+    let why = if here.is_some() && read.iter().any(|path| place(path) == here) {
+        "was read for the page"
+    } else if found.is_file() && found.len() > 0 && !is_page(out) {
+        "exists, and is not a page of `firelay report`"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Refused(format!(
+        "{} {why}: it is not overwritten\n  = help: name another file with --out",
+        out.display()
+    )))
+}
+
+/// Whether the file begins as every page does.
+fn is_page(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    let head = String::from_utf8_lossy(&head);
+    read.is_ok() && head.trim_start().starts_with("<!doctype html>") && head.contains(": firelay report</title>")
 }
 
 /// Writes the page, unless it contains a secret.

@@ -39,6 +39,11 @@ fn check_pointer(pointer: &Pointer, report: &mut Report) {
         let finding = Diagnostic::error("FL0903", "`region` of a place that has none").at(region.span);
         report.push(finding.label("only s3:// has regions").help("leave it out"));
     }
+    if store.names.is_some() && *pointer.base == store.example {
+        let finding = Diagnostic::warning("FL0906", "a placeholder for a place of yours").at(pointer.base.span);
+        let finding = finding.label("`firelay publish` would upload to it, and it may be somebody else's");
+        report.push(finding.help("write the place that your machines are to read"));
+    }
     let sealed = pointer.sealed.value() == Some(true);
     if store.open && !sealed {
         let finding =

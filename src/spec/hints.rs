@@ -2,8 +2,10 @@
 
 use firelay_yaml::{
     Content, Node, Tree,
-    diagnostic::{Diagnostic, Source},
+    diagnostic::{Diagnostic, Source, nearest},
 };
+
+use super::input::NODES_FROM;
 
 /// Keys at the top with settings, and the setting that a single text probably means.
 const LONE: [(&str, &str); 2] = [("endpoint", "host"), ("kubernetes", "version")];
@@ -11,7 +13,8 @@ const LONE: [(&str, &str); 2] = [("endpoint", "host"), ("kubernetes", "version")
 /// Gives help to findings of a wrong type, and to those of a machine that was meant to be another.
 pub(super) fn add(tree: &Tree<'_>, source: &Source, findings: &mut [Diagnostic]) {
     for finding in findings.iter_mut().filter(|finding| finding.code == "FL0009") {
-        finding.help = one_of_row(tree, finding).or_else(|| finding.help.take());
+        let help = one_of_row(tree, finding).or_else(|| near_row(tree, source, finding));
+        finding.help = help.or_else(|| finding.help.take());
     }
     for finding in findings.iter_mut().filter(|finding| finding.code == "FL0010") {
         let help = lone(tree, finding)
@@ -45,6 +48,29 @@ fn one_of_row(tree: &Tree<'_>, finding: &Diagnostic) -> Option<String> {
     Some(format!(
         "{name} is one of {row}, which is one entry: change all of them under that name, or list them one by one"
     ))
+}
+
+/// An entry beside an inventory, for a machine that is written there with other letters.
+fn near_row(tree: &Tree<'_>, source: &Source, finding: &Diagnostic) -> Option<String> {
+    let Content::Sequence(nodes) = &tree.root.get("nodes")?.content else {
+        return None;
+    };
+    tree.root.get(NODES_FROM)?;
+    let node = nodes.iter().find(|node| Some(node.span) == finding.span)?;
+    if node.get("roles").or_else(|| node.get("addresses")).is_some() {
+        // A machine of its own.
+        return None;
+    }
+    let name = node.get("name")?.text()?;
+    let own = source.number(node.span.start);
+    let others = nodes.iter().filter(|other| source.number(other.span.start) != own);
+    let rows: Vec<_> = others
+        .filter_map(|other| Some((other.get("name")?.text()?, other)))
+        .collect();
+    let near = nearest(name, rows.iter().map(|(row, _)| *row))?;
+    let (_, row) = rows.iter().find(|(row, _)| *row == near)?;
+    let file = &source.texts()[source.number(row.span.start)].name;
+    Some(format!("there is no {name} in {file}: did you mean {near}?"))
 }
 
 /// `w2` and `w{1..3}`.

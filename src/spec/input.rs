@@ -255,6 +255,8 @@ impl Input {
         }
         match read(&path) {
             Ok(text) => {
+                // Excel writes a byte order mark, which is in no column.
+                let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
                 let number = self.source.add(path.display().to_string(), text);
                 let tree = inventory::parse(&self.source.texts()[number]);
                 self.files.push(SpecFile {
@@ -264,15 +266,23 @@ impl Input {
                     tree,
                 });
             }
-            Err(why) => self.unreadable("an inventory cannot be read", named.span, &path, &why),
+            Err(why) => self.unreadable("an inventory cannot be read", named, &path, &why),
         }
     }
 
-    fn unreadable(&mut self, message: &str, at: Span, path: &Path, why: &str) {
-        let finding = Diagnostic::error("FL0015", message).at(at);
-        let finding = finding.label(format!("{}: {why}", path.display()));
-        self.findings
-            .push(finding.help("paths are relative to the file that they stand in"));
+    fn unreadable(&mut self, message: &str, named: &Spanned<String>, path: &Path, why: &str) {
+        let finding = Diagnostic::error("FL0015", message);
+        self.findings.push(match named.contains("://") {
+            // It may have a password in it.
+            true => finding
+                .at_hidden(named.span)
+                .label("a URL is not read")
+                .help("download the file, and write its path"),
+            false => finding
+                .at(named.span)
+                .label(format!("{}: {why}", shown(path)))
+                .help("paths are relative to the file that they stand in"),
+        });
     }
 
     fn include(&mut self, from: &Path, include: &Spanned<String>, read: Read<'_>, chain: &mut Vec<PathBuf>) {
@@ -297,7 +307,7 @@ impl Input {
         }
         match read(&path) {
             Ok(text) => self.add_file(&path.display().to_string(), path, text, read, chain),
-            Err(why) => self.unreadable("an included file cannot be read", include.span, &path, &why),
+            Err(why) => self.unreadable("an included file cannot be read", include, &path, &why),
         }
     }
 
@@ -377,6 +387,14 @@ fn inventory_of(value: &Node<'_>) -> Option<Spanned<String>> {
 /// The path that a file names, as seen from here.
 fn beside(from: &Path, named: &str) -> PathBuf {
     normal(&from.parent().unwrap_or(Path::new("")).join(named))
+}
+
+/// A path for messages.
+fn shown(path: &Path) -> std::path::Display<'_> {
+    match path.as_os_str().is_empty() {
+        true => Path::new(".").display(),
+        false => path.display(),
+    }
 }
 
 /// A path without `.` and, as far as its text allows, without `..`.

@@ -16,7 +16,7 @@ const filter = () => {
   const wanted = field.value.trim().toLowerCase();
   for (const row of rows) row.hidden = wanted !== "" && !shows(row, wanted);
   for (const part of document.querySelectorAll("details"))
-    if (wanted !== "" && part.querySelector("[data-names]:not([hidden])")) part.open = true;
+    if (wanted !== "" && (part.querySelector("[data-names]:not([hidden])") || part.textContent.toLowerCase().includes(wanted))) part.open = true;
   count.textContent = wanted === "" ? "" : `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
 };
 // The address keeps the filter when the page is loaded again.

@@ -6,7 +6,7 @@ mod sarif;
 mod source;
 mod stories;
 
-use std::{cmp::Reverse, iter::zip};
+use std::{cmp::Reverse, collections::HashSet, iter::zip};
 
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ impl Span {
 }
 
 /// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The spec is refused.
@@ -42,7 +42,7 @@ pub enum Severity {
     Warning,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
     pub severity: Severity,
     /// Stable code, `FLnnnn`.
@@ -165,11 +165,20 @@ pub fn refuse(findings: &[Diagnostic]) -> bool {
 /// Puts findings in the order of the source, those without a place last, and drops repetitions.
 pub fn sort(findings: &mut Vec<Diagnostic>) {
     findings.sort_by(|a, b| key(a).cmp(&key(b)));
-    findings.dedup();
+    // Those with another label may be between two that are the same.
+    let mut seen = HashSet::new();
+    findings.retain(|finding| seen.insert(finding.clone()));
 }
 
-fn key(finding: &Diagnostic) -> (bool, Option<Span>, &str, &str) {
-    (finding.span.is_none(), finding.span, finding.code, &finding.message)
+fn key(finding: &Diagnostic) -> (bool, Option<Span>, &str, &str, Severity) {
+    let Diagnostic {
+        span,
+        code,
+        message,
+        severity,
+        ..
+    } = finding;
+    (span.is_none(), *span, code, message, *severity)
 }
 
 /// The candidate that a mistyped word was probably meant to be: one with nearly the same letters, or one with this
@@ -221,6 +230,15 @@ mod tests {
         assert_eq!(nearest("ubuntu24", systems), Some("ubuntu-24.04"));
         assert_eq!(nearest("ubuntu-24", systems), Some("ubuntu-24.04"));
         assert_eq!(nearest("xyz", ["flannel", "none"]), None);
+    }
+
+    #[test]
+    fn a_repetition_behind_another_finding_of_its_place_is_dropped() {
+        let error = |label: &str| Diagnostic::error("FL0008", "same").at(Span::new(2, 3)).label(label);
+        let warning = || Diagnostic::warning("FL0008", "same").at(Span::new(2, 3));
+        let mut findings = vec![error("a"), warning(), error("b"), error("a"), warning()];
+        sort(&mut findings);
+        assert_eq!(findings, [error("a"), error("b"), warning()]);
     }
 
     #[test]

@@ -44,7 +44,7 @@ data "aws_subnet" "given" {
   id       = each.value
 }
 
-# They carry etcd: a new document or image changes nothing here. Replace one, wait until etcd is whole, then the next:
+# They carry etcd: a new document, image or size changes nothing here. Replace one, wait until etcd is whole, then the next:
 #   terraform apply -replace='aws_instance.member["cp2"]'
 resource "aws_instance" "member" {
   for_each               = local.members
@@ -74,7 +74,7 @@ resource "aws_instance" "member" {
   }
 
   lifecycle {
-    ignore_changes = [ami, user_data, user_data_base64, root_block_device[0].kms_key_id]
+    ignore_changes = [ami, instance_type, user_data, user_data_base64, root_block_device[0].kms_key_id]
     precondition {
       condition     = local.subnets[each.key] != null
       error_message = "${each.key}: none of subnet_ids contains ${local.ipv4[each.key]}."

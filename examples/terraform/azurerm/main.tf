@@ -42,7 +42,7 @@ resource "azurerm_network_interface" "node" {
   }
 }
 
-# They carry etcd: a new document, image or key changes nothing here. Replace one, wait until etcd is whole, then the next:
+# They carry etcd: a new document, image, key or size changes nothing here. Replace one, wait until etcd is whole, then the next:
 #   terraform apply -replace='azurerm_linux_virtual_machine.member["cp2"]'
 resource "azurerm_linux_virtual_machine" "member" {
   for_each              = local.members
@@ -99,7 +99,7 @@ resource "azurerm_linux_virtual_machine" "member" {
   }
 
   lifecycle {
-    ignore_changes = [custom_data, source_image_id, source_image_reference, plan, admin_ssh_key, admin_username, zone, os_disk[0].storage_account_type]
+    ignore_changes = [custom_data, size, source_image_id, source_image_reference, plan, admin_ssh_key, admin_username, zone, os_disk[0].storage_account_type]
   }
 }
 

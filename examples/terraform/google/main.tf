@@ -28,7 +28,7 @@ locals {
   }
 }
 
-# They carry etcd: a new document or image changes nothing here. Replace one, wait until etcd is whole, then the next:
+# They carry etcd: a new document, image or size changes nothing here. Replace one, wait until etcd is whole, then the next:
 #   terraform apply -replace='google_compute_instance.member["cp2"]'
 resource "google_compute_instance" "member" {
   for_each       = local.members
@@ -62,7 +62,7 @@ resource "google_compute_instance" "member" {
   }
 
   lifecycle {
-    ignore_changes = [metadata, boot_disk]
+    ignore_changes = [metadata, machine_type, boot_disk]
   }
 }
 

@@ -32,7 +32,7 @@ resource "hcloud_placement_group" "members" {
   labels = var.labels
 }
 
-# They carry etcd: a new document or image changes nothing here. Replace one, wait until etcd is whole, then the next:
+# They carry etcd: a new document, image or size changes nothing here. Replace one, wait until etcd is whole, then the next:
 #   terraform apply -replace='hcloud_server.member["cp2"]'
 resource "hcloud_server" "member" {
   for_each                 = local.members
@@ -59,7 +59,7 @@ resource "hcloud_server" "member" {
   }
 
   lifecycle {
-    ignore_changes = [user_data, image, ssh_keys, location]
+    ignore_changes = [user_data, image, server_type, ssh_keys, location]
   }
 }
 

@@ -55,7 +55,7 @@ resource "libvirt_volume" "image" {
   }
 }
 
-# They carry etcd: a new document or image changes nothing here. Replace one with its disk, wait until etcd is whole, then
+# They carry etcd: a new document, image or size changes nothing here. Replace one with its disk, wait until etcd is whole, then
 # the next:
 #   terraform apply -replace='libvirt_volume.member_seed["cp2"]'
 resource "libvirt_volume" "member_seed" {
@@ -122,6 +122,7 @@ resource "libvirt_domain" "member" {
   }
 
   lifecycle {
+    ignore_changes       = [vcpu, memory]
     replace_triggered_by = [libvirt_volume.member_seed[each.key]]
   }
 }

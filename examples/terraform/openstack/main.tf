@@ -43,7 +43,7 @@ resource "openstack_compute_servergroup_v2" "members" {
   policies = ["soft-anti-affinity"]
 }
 
-# They carry etcd: a new document, image or key changes nothing here. Replace one, wait until etcd is whole, then the next:
+# They carry etcd: a new document, image, key or size changes nothing here. Replace one, wait until etcd is whole, then the next:
 #   terraform apply -replace='openstack_compute_instance_v2.member["cp2"]'
 resource "openstack_compute_instance_v2" "member" {
   for_each            = local.members
@@ -79,7 +79,7 @@ resource "openstack_compute_instance_v2" "member" {
   }
 
   lifecycle {
-    ignore_changes = [user_data, image_id, key_pair, config_drive, block_device]
+    ignore_changes = [user_data, image_id, flavor_name, key_pair, config_drive, block_device]
   }
 }
 

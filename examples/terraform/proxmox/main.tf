@@ -63,7 +63,7 @@ resource "proxmox_virtual_environment_file" "member_network" {
   }
 }
 
-# They carry etcd: a new document or image changes nothing here. Replace one with its snippets, wait until etcd is whole,
+# They carry etcd: a new document, image or size changes nothing here. Replace one with its snippets, wait until etcd is whole,
 # then the next:
 #   terraform apply -replace='proxmox_virtual_environment_file.member_user["cp2"]'
 resource "proxmox_virtual_environment_vm" "member" {
@@ -113,7 +113,7 @@ resource "proxmox_virtual_environment_vm" "member" {
   serial_device {}
 
   lifecycle {
-    ignore_changes       = [disk[0].import_from]
+    ignore_changes       = [cpu, memory, disk[0].import_from]
     replace_triggered_by = [proxmox_virtual_environment_file.member_user[each.key]]
   }
 }

@@ -61,7 +61,7 @@ data "vsphere_virtual_machine" "template" {
   datacenter_id = data.vsphere_datacenter.here.id
 }
 
-# They carry etcd: a new document or template changes nothing here. Replace one, wait until etcd is whole, then the next:
+# They carry etcd: a new document, template or size changes nothing here. Replace one, wait until etcd is whole, then the next:
 #   terraform apply -replace='vsphere_virtual_machine.member["cp2"]'
 resource "vsphere_virtual_machine" "member" {
   for_each                   = local.members
@@ -98,7 +98,7 @@ resource "vsphere_virtual_machine" "member" {
   }
 
   lifecycle {
-    ignore_changes = [extra_config, clone, guest_id, firmware]
+    ignore_changes = [extra_config, num_cpus, memory, clone, guest_id, firmware]
   }
 }
 

@@ -51,6 +51,8 @@ pub struct Answers {
     /// The network plugin; `None` is the default one.
     pub(super) cni: Option<String>,
     pub(super) ssh_keys: Vec<String>,
+    /// `delivery.extraOutputs`.
+    pub(super) extra_outputs: Vec<String>,
     /// The spec's file as an argument of the suggested commands; empty for the default, which needs none.
     file: String,
     /// The spec's file.
@@ -73,6 +75,7 @@ pub(super) fn machines(text: &str) -> Result<Vec<Machine>, String> {
 /// Words `NAME=ADDRESS,ADDRESS`; the help is for one without `=`.
 pub(super) fn pairs(text: &str, help: &str) -> Result<Vec<Machine>, String> {
     let machine = |word: &str| match word.split_once('=') {
+        Some(_) if word.ends_with(',') => Err(format!("{word} ends with a comma: write blanks between machines")),
         Some((name, addresses)) => Ok(Machine {
             name: name.to_owned(),
             addresses: addresses.split(',').map(str::to_owned).collect(),
@@ -119,6 +122,7 @@ impl Answers {
             inventory: None,
             cni: None,
             ssh_keys: Vec::new(),
+            extra_outputs: Vec::new(),
             file: String::new(),
             path: PathBuf::from(SPEC),
             pointer: None,
@@ -130,6 +134,12 @@ impl Answers {
         let file = format!(" {}", shell_word(path));
         let path = path.to_owned();
         Self { file, path, ..self }
+    }
+
+    /// The answers for a spec with these files beside its documents.
+    pub fn with_extra_outputs(self, outputs: &[String]) -> Self {
+        let extra_outputs = outputs.to_vec();
+        Self { extra_outputs, ..self }
     }
 
     pub(super) fn is_usual(&self) -> bool {
@@ -145,11 +155,13 @@ impl Answers {
     pub fn check(&self, profiles: &Profiles) -> Result<(), String> {
         let spec = self.composed().map_err(|_| "these answers make no spec".to_owned())?;
         let findings = plan::load(&spec, profiles).map_or_else(|findings| findings, |(_, warnings)| warnings);
+        let host = spec.draft.value.as_ref().map(|spec| spec.endpoint.host.span);
         let errors = findings.iter().filter(|finding| {
             // The usual host is derived from the name, which is reported already.
-            let follows = finding.code == "FL0114" && self.host.is_none();
-            // No cluster begins with an even number of members.
-            finding.code == "FL0209" || finding.severity == Severity::Error && !follows
+            let follows = finding.code == "FL0114" && self.host.is_none() && finding.span == host;
+            // No cluster begins with an even number of members. Of an inventory, which exists, it is a warning.
+            let is_even = finding.code == "FL0209" && !in_inventory(&spec, finding);
+            is_even || finding.severity == Severity::Error && !follows
         });
         let source = redact_spec(&spec);
         let lines: Vec<_> = errors
@@ -274,6 +286,17 @@ impl Answers {
         Ok(self)
     }
 
+    /// A warning about the place that nobody chose.
+    pub fn placeholder(&self) -> Option<String> {
+        self.pointer.as_ref().map(|pointer| {
+            format!(
+                "warning: the documents are larger than {} takes, so machines fetch the rest from a place of yours\n  \
+                 = help: write it in the spec: delivery: {{ pointer: {pointer} }} is a placeholder",
+                self.platform
+            )
+        })
+    }
+
     /// The spec of these answers, with its inventory.
     pub(super) fn composed(&self) -> Result<Composed, Failure> {
         let mut input = Input::default();
@@ -320,6 +343,7 @@ impl Answers {
             provider: self.provider.as_deref().map(scalar),
             address: self.address.as_deref().map(scalar),
             pointer: self.pointer.as_deref(),
+            extra_outputs: self.extra_outputs.join(", "),
             cni: self.cni.as_deref().map(scalar),
             ssh_keys: self.ssh_keys.iter().map(|key| scalar(key)).collect(),
             inventory: self.inventory_from_spec().as_deref().map(scalar),
@@ -343,6 +367,7 @@ struct Page<'a> {
     provider: Option<String>,
     address: Option<String>,
     pointer: Option<&'a str>,
+    extra_outputs: String,
     cni: Option<String>,
     ssh_keys: Vec<String>,
     inventory: Option<String>,

@@ -110,16 +110,19 @@ mod tests {
             "metal",
             "no-such.csv", // no file
             "none",
-            "cp1=10.0.0.300",            // no address
-            "cp1=10.0.0.1 cp2=10.0.0.2", // an even number
+            "cp1=10.0.0.300",             // no address
+            "cp1=10.0.0.1 cp2=10.0.0.2",  // an even number
+            "cp1=10.0.0.1, cp2=10.0.0.2", // commas
             "cp{1..3}=10.0.0.1-10.0.0.3",
+            "no",
             "w1",          // no address
             "w1=10.0.0.2", // a control plane's
             "none",
             "cp9=52:54:00:00:00:01",      // no machine
             "cp{1..3}=52:54:00:00:00:01", // one for three
             "cp{1..3}=52:54:00:00:00:01,52:54:00:00:00:02,52:54:00:00:00:03",
-            "kubeVip", // no address
+            "kubeVip",              // no address
+            "kubeVip=10.0.0.10/24", // no address either
             "kubeVip=10.0.0.100",
             "",
             "claico", // mistyped
@@ -147,9 +150,11 @@ mod tests {
             "did you mean `ubuntu-24.04`?",
             "not a node address",
             "an even number of etcd members",
-            "NAME=ADDRESS",
+            "cp1=10.0.0.1, ends with a comma: write blanks between machines",
+            "no: write a machine as NAME=ADDRESS, or `none`",
             "the address 10.0.0.2 is given twice",
-            "kube-vip without an address",
+            "write it as kubeVip=10.0.0.100",
+            "not an address\n",
             "not a public SSH key",
             "no-such.csv: there is no such file",
             "no machine or range has this name",

@@ -50,17 +50,24 @@ pub fn run(args: &Init) -> Result<(), Failure> {
         None => answers,
     };
     let answers = if asks {
-        let start = place(Answers::unasked(&profiles));
-        dialogue::hold(&mut io::stdin().lock(), &mut io::stderr(), &profiles, start)?
+        let start = place(Answers::unasked(&profiles).with_extra_outputs(&args.extra_outputs));
+        let answers = dialogue::hold(&mut io::stdin().lock(), &mut io::stderr(), &profiles, start)?;
+        refuse_inventory(&answers, &profiles)?;
+        answers
     } else {
-        from_flags(&args.answers, &profiles, place(Answers::new(&profiles)))?
+        from_flags(
+            &args.answers,
+            &profiles,
+            place(Answers::new(&profiles).with_extra_outputs(&args.extra_outputs)),
+        )?
     };
     let answers = answers.fitted(&profiles)?;
     let text = answers.spec()?;
     match file {
         Some(path) => write(path, &text, &layout(&answers, &profiles)?)?,
-        None => streams::data(&text)?,
+        None => print(&text, &layout(&answers, &profiles)?)?,
     }
+    answers.placeholder().into_iter().for_each(streams::tell);
     let spec = file.unwrap_or(Path::new(SPEC));
     if args.gitignore || (asks && file.is_some() && wants_gitignore(spec)?) {
         gitignore::add(spec)?;
@@ -119,6 +126,14 @@ fn refuse_inventory(answers: &Answers, profiles: &Profiles) -> Result<(), Failur
         true => Err(Failure::Refused(refusal(&answers.inventory_name(), &findings))),
         false => Ok(()),
     }
+}
+
+/// Prints the spec on stdout, and its layout on stderr.
+fn print(text: &str, layout: &str) -> Result<(), Failure> {
+    streams::data(text)?;
+    streams::tell(layout);
+    streams::tell("next: firelay check, with the file of this spec");
+    Ok(())
 }
 
 /// Writes the spec, and the schema beside it if it is missing. Then shows the layout.

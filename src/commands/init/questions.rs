@@ -1,7 +1,9 @@
 //! The questions for a starter.
 
+use std::path::PathBuf;
+
 use super::answers::{Answers, CONTROL_PLANES, NONE, WORKERS, default_plugin, machines, pairs};
-use crate::{cli::InitAnswers, profile::Profiles};
+use crate::{cli::InitAnswers, commands::input, profile::Profiles};
 
 /// One question, in the order of asking.
 pub struct Question {
@@ -84,7 +86,10 @@ pub const QUESTIONS: &[Question] = &[
         flag: |flags| flags.nodes.as_ref().map(|path| path.display().to_string()),
         take: Take::Read(|answers, text| {
             if text != NONE {
-                answers.inventory = Some(text.into());
+                let path = PathBuf::from(text);
+                let unread = |why| format!("{text}: {why}; write the path of the CSV file, or `none`");
+                input::read_include(&path).map_err(unread)?;
+                answers.inventory = Some(path);
                 (answers.control_planes, answers.workers) = (Vec::new(), Vec::new());
             }
             Ok(())
@@ -110,7 +115,10 @@ pub const QUESTIONS: &[Question] = &[
             let none = || (!flags.control_planes.is_empty()).then(|| NONE.to_owned());
             joined(&flags.workers).or_else(none)
         },
-        take: Take::Read(|answers, text| machines(text).map(|machines| answers.workers = machines)),
+        take: Take::Read(|answers, text| {
+            answers.workers = pairs(text, "write a machine as NAME=ADDRESS, or `none`")?;
+            Ok(())
+        }),
     },
     Question {
         name: "--mac",
@@ -140,6 +148,9 @@ pub const QUESTIONS: &[Question] = &[
         flag: |flags| flags.endpoint_provider.clone(),
         take: Take::Read(|answers, text| {
             let (provider, address) = text.split_once('=').unwrap_or((text, ""));
+            if provider == "kubeVip" && address.is_empty() {
+                return Err("kube-vip needs an address: write it as kubeVip=10.0.0.100".to_owned());
+            }
             answers.provider = Some(provider.to_owned()).filter(|name| name != "external");
             answers.address = Some(address.to_owned()).filter(|address| !address.is_empty());
             Ok(())

@@ -11,6 +11,8 @@ use crate::audit;
 
 /// Findings that are shown; the verbs show all.
 const SHOWN: usize = 150;
+/// Places of one finding that are shown.
+const PLACES: usize = 500;
 
 #[derive(Serialize)]
 pub(super) struct Findings {
@@ -33,8 +35,42 @@ pub(super) struct Entry {
     /// Advice, in lines.
     help: Vec<String>,
     verb: &'static str,
-    /// Further places of the same finding.
+    /// Number of further places of the same finding.
     more: usize,
+    /// The first of them, a line each.
+    places: Vec<String>,
+}
+
+impl Entry {
+    /// Adds a further place.
+    fn add(&mut self, other: &Self) {
+        if self.places.len() < PLACES {
+            self.places.push(other.place(self));
+        }
+        self.more += 1;
+    }
+
+    /// The place, the line of the file, and the help if it is another than that of the first place.
+    fn place(&self, first: &Self) -> String {
+        let mut lines = self.text.lines();
+        let place = lines.next().map_or("", |line| line.trim_start_matches([' ', '-', '>']));
+        let line = lines.find_map(numbered).unwrap_or_default();
+        let help = if self.help == first.help {
+            String::new()
+        } else {
+            self.help.join("; ")
+        };
+        let parts = [place, line, help.as_str()];
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join("  ")
+    }
+}
+
+/// The text of an excerpt's line with a number: `12 | text`.
+fn numbered(line: &str) -> Option<&str> {
+    let (number, text) = line.split_once('|')?;
+    number.trim().parse::<usize>().ok()?;
+    Some(text.trim())
 }
 
 impl Findings {
@@ -91,6 +127,7 @@ pub(super) fn of_spec(source: &Source, findings: &[Diagnostic], verb: &'static s
             help: lines(texts(number, "help").as_deref()),
             verb,
             more: 0,
+            places: Vec::new(),
         }
     };
     findings.iter().enumerate().map(entry).collect()
@@ -109,6 +146,7 @@ fn of_tree(finding: &Finding) -> Entry {
         help: lines(finding.help.as_deref()),
         verb: "verify",
         more: 0,
+        places: Vec::new(),
     }
 }
 
@@ -121,6 +159,7 @@ fn of_audit(finding: &audit::Finding) -> Entry {
         help: lines(Some(&finding.help)),
         verb: "audit",
         more: 0,
+        places: Vec::new(),
     }
 }
 
@@ -140,7 +179,7 @@ fn combined(entries: Vec<Entry>) -> Vec<Entry> {
     for entry in entries {
         let key = (entry.verb, entry.code, entry.message.clone());
         match places.get(&key) {
-            Some(at) => kept[*at].more += 1,
+            Some(at) => kept[*at].add(&entry),
             None => {
                 places.insert(key, kept.len());
                 kept.push(entry);

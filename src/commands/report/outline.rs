@@ -220,7 +220,16 @@ fn own_addresses(machine: &Machine) -> Vec<IpAddr> {
     list.split([' ', ',']).filter_map(|text| text.parse().ok()).collect()
 }
 
-/// The only address, or the first and the last of each family.
+/// Whether a number of addresses are all from the first to the last.
+fn is_row(first: &IpAddr, last: &IpAddr, number: usize) -> bool {
+    let bits = |address: &IpAddr| match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    bits(last).checked_sub(bits(first)) == Some(number as u128 - 1)
+}
+
+/// The only address, or the first and the last of each family; with their number if they are not all between.
 fn addresses<'m>(machines: impl IntoIterator<Item = &'m One<'m>>) -> String {
     let mut all: Vec<IpAddr> = machines
         .into_iter()
@@ -233,7 +242,8 @@ fn addresses<'m>(machines: impl IntoIterator<Item = &'m One<'m>>) -> String {
         .filter_map(|family: Vec<&IpAddr>| match family[..] {
             [] => None,
             [only] => Some(only.to_string()),
-            [first, .., last] => Some(format!("{first} to {last}")),
+            [first, .., last] if is_row(first, last, family.len()) => Some(format!("{first} to {last}")),
+            [first, .., last] => Some(format!("{} of {first} to {last}", family.len())),
         });
     texts.collect::<Vec<_>>().join(", ")
 }
@@ -346,5 +356,32 @@ impl Machines {
             true => format!("pool, {} on {}", self.roles, self.platform),
             false => format!("{} × {} on {}", self.names.count, self.roles, self.platform),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_with_others_between_are_no_range() {
+        let text = |addresses: &[&str]| {
+            let one = One {
+                name: "",
+                pool: false,
+                roles: Vec::new(),
+                platform: "",
+                document: "",
+                addresses: addresses.iter().filter_map(|text| text.parse().ok()).collect(),
+            };
+            super::addresses([&one])
+        };
+        assert_eq!(text(&["10.0.0.2"]), "10.0.0.2");
+        assert_eq!(text(&["10.0.0.3", "10.0.0.1", "10.0.0.2"]), "10.0.0.1 to 10.0.0.3");
+        assert_eq!(text(&["10.0.0.255", "10.0.1.0"]), "10.0.0.255 to 10.0.1.0");
+        assert_eq!(
+            text(&["10.0.0.1", "10.7.0.1", "fd00::1", "fd00::2"]),
+            "2 of 10.0.0.1 to 10.7.0.1, fd00::1 to fd00::2"
+        );
     }
 }

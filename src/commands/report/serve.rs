@@ -9,20 +9,17 @@ use std::{
 use super::{
     super::{
         audit,
-        bundle::bundle_path,
         failure::Failure,
-        signals,
-        state::record_path,
-        streams,
+        signals, streams,
         watch::{Files, each_change, refuse_stdin},
     },
+    files_beside,
     page::Served,
     tree, with_page,
 };
 use crate::{
     cli::Report,
     serve::{Pages, Text, show},
-    tree::MANIFEST,
 };
 
 /// The page as it is served now.
@@ -61,16 +58,16 @@ fn refuse_others(address: SocketAddr) -> Result<(), Failure> {
 impl Site {
     /// Makes the page now and after each change, in a thread of its own.
     fn follow(self, args: Report) -> Result<(), Failure> {
-        let work = move || each_change(&args.inputs.spec, beside(&args), || false, || self.refresh(&args));
+        let work = move || each_change(&args.inputs.spec, files_beside(&args), || false, || self.refresh(&args));
         let thread = thread::Builder::new().name("page".to_owned());
         thread.spawn(work).map(drop).map_err(Failure::from)
     }
 
     /// Makes the page, or a notice of the reason why there is none. Returns the files that decide about it.
     fn refresh(&self, args: &Report) -> Files {
-        let (mut files, mut page) = (beside(args), None);
+        let (mut files, mut page) = (files_beside(args), None);
         let ((), told) = streams::captured(|| {
-            let done = with_page(args, &mut files, |own, secrets| {
+            let done = with_page(args, &mut files, |own, secrets, _| {
                 let served = own.serve()?;
                 audit::refuse_secrets(secrets, "page".as_ref(), &served.html)?;
                 page = Some(served);
@@ -115,16 +112,4 @@ impl Pages for Site {
             content: content.clone(),
         })
     }
-}
-
-/// Files that belong to no spec: bundle, identities, record and manifest.
-fn beside(args: &Report) -> Files {
-    let inputs = &args.inputs;
-    let out = tree(inputs).ok().flatten().unwrap_or(&args.tree);
-    let own = [
-        bundle_path(inputs),
-        record_path(args.state.as_deref(), inputs),
-        out.join(MANIFEST),
-    ];
-    own.into_iter().chain(inputs.identity.files.clone()).collect()
 }

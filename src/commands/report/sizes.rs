@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{super::size::given, names::Names, subject::Subject};
 use crate::{
     delivery::{CompressedSizes, Group, NodeSize},
+    plan::NodePlan,
     tree::ManifestFile,
 };
 
@@ -77,14 +78,9 @@ impl Sizes {
         Self::new(documents)
     }
 
-    /// Documents of which some do not fit, each with the names of its machines.
-    pub(super) fn measured(sizes: Vec<(NodeSize, Vec<&str>)>) -> Self {
-        let documents = sizes.into_iter();
-        Self::new(
-            documents
-                .map(|(size, names)| Documents::new(Names::of(names), size.counted, size))
-                .collect(),
-        )
+    /// Documents of which some do not fit, each with its machines.
+    pub(super) fn measured(sizes: Vec<Measured<'_>>) -> Self {
+        Self::new(measured_groups(sizes).filter_map(Documents::measured).collect())
     }
 
     fn new(documents: Vec<Documents>) -> Self {
@@ -116,6 +112,21 @@ impl Sizes {
 /// A machine's delivered file, and the bytes of its payload.
 type Given<'s> = (&'s Machine, &'s ManifestFile, Option<u64>);
 
+/// The size of a document, and the machines that are set up like its own.
+type Measured<'p> = (NodeSize, Vec<&'p NodePlan>);
+
+/// Machines with the same task on the same platform, whose documents have the same form, and fit or do not.
+fn measured_groups(sizes: Vec<Measured<'_>>) -> impl Iterator<Item = Vec<Measured<'_>>> {
+    let mut groups: BTreeMap<_, Vec<Measured<'_>>> = BTreeMap::new();
+    for (size, nodes) in sizes {
+        let of_node = nodes.first().map(|node| (!node.founder, node.pool, node.role()));
+        let fits = size.limit.is_none_or(|limit| size.counted <= limit);
+        let document = (size.platform.clone(), size.attribute.clone(), size.form, size.encoding);
+        groups.entry((of_node, document, fits)).or_default().push((size, nodes));
+    }
+    groups.into_values()
+}
+
 /// Machines whose first boot is alike, and whose documents have the same form.
 fn groups(subject: &Subject) -> Vec<Vec<Given<'_>>> {
     let of_boot = subject.picture.groups.iter().enumerate();
@@ -143,6 +154,17 @@ impl Documents {
         let size = NodeSize::of_tree(machine, file, *payload, &CompressedSizes::default());
         let names = Names::of(group.iter().map(|(machine, ..)| machine.name.as_str()));
         Some(Self::new(names, group.iter().map(|given| counted(&given)).min()?, size))
+    }
+
+    fn measured(group: Vec<Measured<'_>>) -> Option<Self> {
+        let smallest = group.iter().map(|(size, _)| size.counted).min()?;
+        let nodes = group.iter().flat_map(|(_, nodes)| nodes);
+        let names = Names::of(nodes.map(|node| node.name.as_str()));
+        let largest = group
+            .into_iter()
+            .map(|(size, _)| size)
+            .max_by_key(|size| size.counted)?;
+        Some(Self::new(names, smallest, largest))
     }
 
     fn new(names: Names, smallest: u64, size: NodeSize) -> Self {

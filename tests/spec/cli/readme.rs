@@ -91,20 +91,31 @@ fn the_first_command_leaves_a_usable_tree_and_nothing_among_the_sources() {
 
 #[test]
 fn a_first_cluster_on_aws_is_typed_as_it_stands_there() {
+    // Who reads from the top has another cluster in the checkout.
     let desk = Desk::empty();
+    std::os::unix::fs::symlink(root().join("examples"), desk.at("examples")).unwrap();
+    let first = commands(&part("Two commands")).remove(0);
+    let first = first.strip_prefix("cargo run -- ").unwrap().to_owned();
     let commands = commands(&part("A first cluster on AWS"));
-    let is_typed = |line: &&String| ["firelay ", "printf "].iter().any(|program| line.starts_with(program));
-    let (typed, others): (Vec<_>, Vec<_>) = commands.iter().partition(is_typed);
-    assert_eq!(typed.len(), 5, "{typed:?}");
-    desk.type_in(&typed.into_iter().map(|line| line.clone() + "\n").collect::<String>());
-    assert!(
-        desk.at("out/terraform/nodes.auto.tfvars.json").exists(),
-        "the module reads it"
-    );
-    // kubectl would need a cluster; the test checks that its argument is a kubeconfig.
-    let [install, kubectl] = others[..] else {
-        panic!("{others:?}")
+    let [install, typed @ .., kubectl] = &commands[..] else {
+        panic!("{commands:?}")
     };
+    assert_eq!(typed.len(), 5, "{typed:?}");
+    for plugin in ["", " --cni calico"] {
+        // Without a terminal `init` needs a flag for each answer.
+        let typed = typed
+            .join("\n")
+            .replace("firelay init", &format!("firelay init{plugin}"));
+        desk.type_in(&format!(
+            "firelay {first}\nrm -rf home; mkdir home; HOME=$PWD/home\n{typed}"
+        ));
+        assert!(
+            desk.at("home/my-cluster/out/terraform/nodes.auto.tfvars.json").exists(),
+            "the module reads it"
+        );
+    }
+    assert!(desk.at("home/my-cluster/aws/main.tf").exists() && part("A first cluster on AWS").contains("\"./aws\""));
+    // kubectl would need a cluster; the test checks that its argument is a kubeconfig.
     assert!(install.starts_with("cargo install "), "{install}");
     let given = kubectl
         .strip_prefix("kubectl --kubeconfig ")
@@ -112,7 +123,7 @@ fn a_first_cluster_on_aws_is_typed_as_it_stands_there() {
         .split(' ')
         .next()
         .unwrap();
-    assert!(desk.read(given).contains("kind: Config"));
+    assert!(desk.read(&format!("home/my-cluster/{given}")).contains("kind: Config"));
 }
 
 #[test]

@@ -152,6 +152,26 @@ fn no_render_after_the_founding_founds_again() {
     assert!(founds("elsewhere") && !desk.read(RECORD).contains("foundedAt"));
 }
 
+/// A typing mistake marked the cluster beside it as founded: the next render would have no `kubeadm init`.
+#[test]
+fn the_spec_that_founded_names_is_there() {
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let before = desk.everything();
+    for (name, said) in [
+        ("clustr.yaml", "there is no spec at clustr.yaml"),
+        ("out", "out is a directory, not a spec"),
+    ] {
+        let ran = desk.run(&["founded", name]);
+        assert!(ran.code == 1 && ran.stderr.contains(said), "{ran:?}");
+        assert_eq!(desk.everything(), before);
+    }
+    // The record that a flag names needs no spec.
+    fs::remove_file(desk.at("cluster.yaml")).unwrap();
+    assert_eq!(desk.run(&["founded"]).code, 1);
+    assert_eq!(desk.run(&["founded", "--state", RECORD]).code, 0);
+}
+
 /// The dates of the serving certificate of a machine's kubelet, as OpenSSL reads them.
 fn dates(out: &Path, node: &str) -> String {
     let nodes = read_tree(out);

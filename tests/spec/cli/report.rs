@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::desk::{Desk, Ran, WARNED, too_large};
+use super::desk::{Desk, REFUSED, Ran, WARNED, too_large};
 use super::support::{example, examples, firelay_at, rendered};
 
 /// The part of a page with this id.
@@ -46,6 +46,88 @@ fn a_page_is_written_and_nothing_else_and_twice_the_same() {
     for id in ["cluster", "boot", "sizes", "exposure"] {
         assert_eq!(section(&later.stdout, id), section(&page, id), "{id}");
     }
+}
+
+/// `--out` is the tree in other verbs: the bundle, the record and the spec of a cluster are not replaced by its page.
+#[test]
+fn a_page_replaces_only_an_earlier_page() {
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    std::os::unix::fs::symlink("firelay.secrets.yaml", desk.at("link")).unwrap();
+    desk.write("notes.html", "<!doctype html>\n<title>notes</title>");
+    let before = desk.everything();
+    let was_read = "was read for the page: it is not overwritten";
+    for (arguments, why) in [
+        (&["--out", "firelay.secrets.yaml"][..], was_read),
+        (&["--out", "link"], was_read),
+        (&["--out", "firelay.state.yaml"], was_read),
+        (&["--out", "cluster.yaml"], was_read),
+        (&["--out", "out/manifest.json"], was_read),
+        (&["out", "--out", "out/manifest.json"], was_read),
+        (&["out", "--out", "out/node-names"], "exists, and is not a page"),
+        (&["--out", "notes.html"], "exists, and is not a page"),
+    ] {
+        let ran = desk.run(&[&["report"], arguments].concat());
+        assert!(ran.code == 3 && ran.stderr.contains(why), "{arguments:?}: {ran:?}");
+        assert_eq!(desk.everything(), before, "{arguments:?}");
+    }
+    desk.write("page.html", "");
+    for arguments in [
+        &["report", "--out", "page.html"][..],
+        &["report", "out", "--out", "page.html"],
+    ] {
+        assert_eq!(desk.run(arguments).code, 0);
+    }
+    // The page of a refused spec likewise.
+    desk.write("cluster.yaml", REFUSED);
+    for (out, code) in [("page.html", 3), ("notes.html", 3), ("cluster.yaml", 3)] {
+        assert_eq!(desk.run(&["report", "--out", out]).code, code);
+    }
+    assert!(desk.read("page.html").contains("is refused"));
+    assert_eq!(desk.read("cluster.yaml"), REFUSED);
+    assert!(desk.read("notes.html").contains("notes"));
+}
+
+/// An inventory of workers, and a spec with it.
+fn with_inventory(desk: &Desk, spec: &str, address: impl Fn(usize) -> String) {
+    let row = |number| format!("w{number},worker,{},serial=s{number}\n", address(number));
+    let rows: String = (1..=60).map(row).collect();
+    desk.write("workers.csv", &format!("name,role,address,labels\n{rows}"));
+    desk.write("cluster.yaml", &format!("{spec}\nnodesFrom: workers.csv\n"));
+}
+
+/// Machines that differ in a label alone are one bar, as on the page of a valid spec.
+#[test]
+fn the_page_of_a_refused_spec_groups_machines() {
+    let desk = Desk::empty();
+    with_inventory(&desk, &too_large(), |number| format!("10.0.1.{number}"));
+    let ran = desk.run(&["report"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let page = desk.read("report.html");
+    let bars = section(&page, "sizes").matches("<svg class=\"bar").count();
+    assert_eq!(bars, 3, "the founder, other control planes, workers");
+    assert!(section(&page, "sizes").contains("w1..60"));
+    assert!(page.len() < 150_000, "{}", page.len());
+}
+
+#[test]
+fn a_finding_has_each_of_its_places() {
+    let desk = Desk::empty();
+    let spec = fs::read_to_string(example("ha-ubuntu").spec).unwrap();
+    with_inventory(&desk, &spec, |number| format!("10.0.1.{}", number + 255));
+    assert_eq!(desk.run(&["report"]).code, 3);
+    let page = desk.read("report.html");
+    let findings = section(&page, "findings");
+    for number in 2..=60 {
+        let place = format!(
+            "workers.csv:{}:{}  w{number},worker,10.0.1.{}",
+            number + 1,
+            format!("w{number},worker,.").len(),
+            number + 255
+        );
+        assert!(findings.contains(&place), "{place}\n{findings}");
+    }
+    assert!(findings.contains("The same in 59 other places"), "{findings}");
 }
 
 /// The same figures as the other verbs.

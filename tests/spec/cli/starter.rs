@@ -19,7 +19,11 @@ fn the_starter_is_valid_whatever_the_name() {
     for name in ["my-cluster", "null", "no", "12", "1e5", "0x10", "2026-01-01", "a"] {
         let desk = Desk::empty();
         let starter = desk.run(&["init", "--name", name]);
-        assert_eq!((starter.code, starter.stderr.as_str()), (0, ""));
+        assert_eq!(starter.code, 0);
+        assert!(
+            starter.stderr.contains("worker-3  worker         10.0.0.23\n") && starter.stderr.contains("\nnext: "),
+            "the layout: {starter:?}"
+        );
         let ran = desk.pipe(&["check", "--strict", "-"], starter.stdout.as_bytes());
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(ran.stdout.contains(&format!("cluster {name}, ")), "{ran:?}");
@@ -57,7 +61,9 @@ fn a_spec_of_flags_is_valid() {
         let desk = Desk::empty();
         let spec = desk.run(flags);
         assert_eq!(spec.code, 0, "{spec:?}");
-        let ran = desk.pipe(&["check", "--strict", "-"], spec.stdout.as_bytes());
+        // A place that nobody chose is a warning.
+        let text = spec.stdout.replace("gs://bucket/", "gs://acme/");
+        let ran = desk.pipe(&["check", "--strict", "-"], text.as_bytes());
         assert_eq!(ran.code, 0, "{ran:?}\n{}", spec.stdout);
     }
 }
@@ -114,9 +120,49 @@ fn a_document_that_is_too_large_gets_a_pointer() {
         spec.stdout.contains("\ndelivery:\n  pointer: { base: s3://"),
         "{spec:?}"
     );
+    assert!(spec.stderr.contains(" } } is a placeholder"));
     let ran = desk.pipe(&["check", "-"], spec.stdout.as_bytes());
-    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.code == 0 && ran.stderr.contains("warning[FL0906]"), "{ran:?}");
     assert!(!desk.run(&["init"]).stdout.contains("pointer"));
+}
+
+/// An inventory is a file that exists: what only warns about a spec is no reason to write none.
+#[test]
+fn an_inventory_is_taken_as_check_takes_it() {
+    let desk = Desk::empty();
+    desk.write(
+        "two.csv",
+        "name,role,address\ncp1,control-plane,10.0.0.1\ncp2,control-plane;worker,10.0.0.2\n",
+    );
+    let ran = desk.run(&["init", "--nodes", "two.csv", "cluster.yaml"]);
+    assert_eq!((ran.code, ran.stderr.matches("FL0209").count()), (0, 1), "{ran:?}");
+    assert_eq!(desk.run(&["check"]).code, 0);
+    desk.write("folder.yaml", &desk.read("cluster.yaml").replace("two.csv", "."));
+    let ran = desk.run(&["check", "folder.yaml"]);
+    assert!(
+        ran.code == 3 && ran.stderr.contains("^ .: a directory, not a file"),
+        "{ran:?}"
+    );
+    for (file, text, said) in [
+        (".", "", "--nodes: .: a directory, not a file"),
+        (
+            "none.csv",
+            "",
+            "--nodes: none.csv: there is no such file; write the path",
+        ),
+        (
+            "latin.csv",
+            "name,role,address\nb\u{e4}r",
+            "latin.csv: not UTF-8 (line 2, column 2)",
+        ),
+    ] {
+        if !text.is_empty() {
+            let latin: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+            std::fs::write(desk.at(file), latin).unwrap();
+        }
+        let ran = desk.run(&["init", "--nodes", file]);
+        assert!(ran.code == 2 && ran.stderr.contains(said), "{ran:?}");
+    }
 }
 
 /// The output of `init` on a terminal with these answers. `script` provides the terminal.

@@ -44,6 +44,10 @@ use Class::{Console, Elsewhere, Read, Run, Text, Tree};
 use Start::{Empty, Example, Large, Own, Rendered};
 
 const RUN: Class = Run("");
+/// Run in a checkout, in which another cluster was rendered.
+const CHECKOUT: Class = Run(
+    r#"cp -r "$ROOT/examples" . && firelay render examples/ha-ubuntu.yaml --secrets out.secrets.yaml --new-secrets --out out"#,
+);
 
 const fn page(path: &'static str, start: Start, blocks: &'static [(&'static str, Class)]) -> Page {
     Page { path, start, blocks }
@@ -57,8 +61,8 @@ pub const PAGES: &[Page] = &[
             ("cluster.yaml ──┐", Text),
             ("cargo run -- render", Elsewhere),
             ("out/manifest.json", Text),
-            ("cargo install", RUN),
-            ("kubectl --kubeconfig out/admin.kubeconfig", RUN),
+            ("cargo install", CHECKOUT),
+            ("kubectl --kubeconfig out/admin.kubeconfig", Run("cd ~/my-cluster")),
             (
                 "firelay render --new-secrets && firelay serve",
                 Run("example bare-metal"),
@@ -241,8 +245,8 @@ pub const PAGES: &[Page] = &[
         "docs/first-cluster.md",
         Empty,
         &[
-            ("cargo install", RUN),
-            ("kubectl --kubeconfig out/admin.kubeconfig", RUN),
+            ("cargo install", CHECKOUT),
+            ("kubectl --kubeconfig out/admin.kubeconfig", Run("cd ~/my-cluster")),
         ],
     ),
     page(

@@ -125,6 +125,11 @@ fn attribute<'a>(block: &'a Block, key: &str) -> Option<&'a Expression> {
         .map(hcl::Attribute::expr)
 }
 
+/// Whether a resource has an argument or a block of this name.
+fn sets(block: &Block, key: &str) -> bool {
+    attribute(block, key).is_some() || block.body().blocks().any(|inner| inner.identifier() == key)
+}
+
 #[test]
 fn what_is_declared_is_used_and_what_is_used_is_declared() {
     for module in modules() {
@@ -333,8 +338,16 @@ fn members_are_replaced_by_hand_and_workers_by_their_document() {
             assert!(!rule("create_before_destroy"), "{of}: its address is taken");
             if label(block, 1) == "member" {
                 // With libvirt the document is in a volume, and the machine refers only to the volume's name.
-                assert!(rule("ignore_changes") || module.name == "libvirt", "{of}");
+                assert!(rule("ignore_changes"), "{of}");
                 let text = format!("{:?}", lifecycle.unwrap());
+                // Providers stop machines to change their size, all at once.
+                let sizes = ["instance_type", "machine_type", "server_type", "flavor_name", "size"];
+                let sizes = sizes.iter().chain(&["num_cpus", "vcpu", "cpu", "memory"]);
+                let ignored = attribute(lifecycle.unwrap(), "ignore_changes").unwrap().to_string();
+                let is_ignored = |key: &str| ignored.split(['[', ']', ',', ' ', '\n']).any(|own| own == key);
+                for size in sizes.filter(|size| sets(block, size)) {
+                    assert!(is_ignored(size), "{of}: {size} stops all members: {ignored}");
+                }
                 assert!(
                     !text.contains("terraform_data"),
                     "{of}: a new document must not replace it"
