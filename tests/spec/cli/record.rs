@@ -628,6 +628,7 @@ fn keys_of_encryption_change_in_steps() {
         encrypt(encryption);
         let ran = desk.run(arguments);
         assert_eq!(ran.code, 0, "{encryption}: {ran:?}");
+        assert_eq!(desk.run(&["update", "--done"]).code, 0);
     };
     let left_out = |encryption: &str, message: &str| {
         encrypt(encryption);
@@ -730,7 +731,7 @@ fn what_a_running_cluster_cannot_take_is_refused() {
     assert_eq!(accepted.code, 0, "{accepted:?}");
     let record = desk.read(RECORD);
     assert!(
-        record.contains("accepted:\n- code: FL1218\n") && !record.contains("  worker-1:"),
+        record.contains("accepted:\n- {code: FL1218, ") && !record.contains("  worker-1:"),
         "{record}"
     );
     let moved = desk.run(&[
@@ -1011,6 +1012,16 @@ fn the_api_servers_keep_their_data_and_their_tokens() {
     for step in [&[OLD, new][..], &[new, OLD], &[new]] {
         let ran = desk.run(&["update", "--set", &args(step)]);
         assert_eq!(ran.code, 0, "{ran:?}");
+        if step == [OLD, new] {
+            let next = args(&[new, OLD]);
+            let early = ["plan", "--set", &next];
+            refused(
+                &desk,
+                &early,
+                &["FL1229", "the last update may not be over", "firelay update --done"],
+            );
+        }
+        assert_eq!(desk.run(&["update", "--done"]).code, 0);
     }
     refused(&desk, &["render"], &["FL1229"]);
     // One API server has no other that could refuse its tokens.
@@ -1319,7 +1330,7 @@ fn a_cluster_goes_from_three_control_planes_to_one_and_back() {
     let away = ["render", "--accept", "FL0209", "--accept", "FL1218"];
     let ran = run(&away, &two);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(desk.read(RECORD).contains("- code: FL0209\n"));
+    assert!(desk.read(RECORD).contains("- {code: FL0209, "));
     // The number is that of the record: a warning of the spec is left.
     let again = run(&["plan"], &two);
     assert!(again.code == 0 && again.stderr.contains("warning[FL0209]"), "{again:?}");

@@ -283,7 +283,7 @@ fn a_document_goes_to_stdout_and_nothing_is_written() {
     let desk = Desk::of("single-node");
     let before = desk.everything();
     let ran = desk.run(&["render", "--node", "home1", "--out", "-"]);
-    let says = "without a record firelay.state.yaml the cluster counts as not founded";
+    let says = "warning: without a record firelay.state.yaml the cluster counts as not founded";
     assert!(ran.code == 0 && ran.stderr.starts_with(says), "{ran:?}");
     assert_eq!(desk.everything(), before);
     let twice = desk.run(&["render", "--node", "home1", "--node", "home1", "--out", "-"]);

@@ -390,7 +390,7 @@ fn machines_that_are_all_created_anew_need_no_script() {
     );
     succeed(&desk, &["plan"]);
     succeed(&desk, &["render", "--accept", "FL1222"]);
-    assert!(desk.read("firelay.state.yaml").contains("- code: FL1222\n"));
+    assert!(desk.read("firelay.state.yaml").contains("- {code: FL1222, "));
     consistent(&desk, &[]);
 }
 
