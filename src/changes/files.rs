@@ -422,7 +422,10 @@ mod tests {
     fn a_long_value_keeps_its_end() {
         let url = |version: &str| {
             let path = format!("releases/download/v{version}/containerd-{version}-linux-amd64.tar.gz");
-            format!("containerd {} https://github.com/containerd/containerd/{path}", "9d689698".repeat(8))
+            format!(
+                "containerd {} https://github.com/containerd/containerd/{path}",
+                "9d689698".repeat(8)
+            )
         };
         let change = FieldChange::new("line 3", Some(&url("2.2.1")), Some(&url("2.2.2")));
         let [old, new] = [change.old, change.new].map(Option::unwrap_or_default);
