@@ -67,6 +67,8 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     let report = Report::new(&project, &update, &changes, counts).by_way_of(upgrades);
     report.print(&project, &update, args.output)?;
     let changes = args.detailed_exitcode && !counts.is_empty();
-    let verdict = update.verdict(&update.findings);
-    Ok(verdict.and_then(|()| if changes { Err(Failure::Changes) } else { Ok(()) }))
+    Ok(match update.verdict(&update.findings) {
+        Ok(()) if changes => Err(Failure::Changes),
+        verdict => verdict,
+    })
 }

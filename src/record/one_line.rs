@@ -7,8 +7,8 @@ use firelay_yaml::FlowMap;
 use serde::{Serialize, Serializer};
 
 /// A value of its own.
-pub fn value<S: Serializer, T: Serialize>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
-    value.as_ref().map(FlowMap).serialize(serializer)
+pub fn value<S: Serializer, T: Serialize>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    FlowMap(value).serialize(serializer)
 }
 
 /// Each value of a mapping.

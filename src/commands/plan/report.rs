@@ -75,7 +75,7 @@ pub(super) fn print_failure(failure: Failure, output: Findings) -> Result<Failur
     match output {
         Findings::Text => {}
         Findings::Json => {
-            streams::json(&json!({ "error": text, "findings": diagnostic::to_json(&source, &findings) }))?
+            streams::json(&json!({ "error": text, "findings": diagnostic::to_json(&source, &findings) }))?;
         }
         Findings::Sarif => {
             let mut sarif = diagnostic::to_sarif(&source, &findings);
