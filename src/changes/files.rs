@@ -367,6 +367,13 @@ fn line_change(at: Option<usize>, old: Option<&str>, new: Option<&str>) -> (Stri
     (place, change)
 }
 
+/// The file beside the document with which cloud-init sets the network up, on the first boot alone.
+fn network_config(machine: &Machine) -> Option<&[u8]> {
+    let mut files = machine.files.iter();
+    let file = files.find(|file| file.described.path.ends_with("/network-config"))?;
+    file.bytes.as_deref()
+}
+
 /// Settings of the documents beside the files that they write: users, the host name, disks.
 fn settings(old: &Machine, new: &Machine) -> Option<FileChange> {
     let keys = |machine: &Machine| {
@@ -397,6 +404,9 @@ fn settings(old: &Machine, new: &Machine) -> Option<FileChange> {
     let mut fields: BTreeSet<_> = differ.map(|key| (*key).clone()).collect();
     if old.masked != new.masked {
         fields.insert("masked units".to_owned());
+    }
+    if network_config(old) != network_config(new) {
+        fields.insert("network-config".to_owned());
     }
     (!fields.is_empty()).then(|| FileChange {
         fields: fields.iter().map(|field| FieldChange::hidden(field)).collect(),

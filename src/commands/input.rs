@@ -53,7 +53,9 @@ pub fn read(args: &SpecArgs) -> Result<Input, Failure> {
 pub fn refuse_missing(path: &Path) -> Result<(), Failure> {
     match is_stdin(path) {
         true => Ok(()),
-        false => fs::read(path).map(drop).map_err(|error| unreadable(path, &error)),
+        false => fs::metadata(path)
+            .and_then(|_| refuse_irregular(path).map_err(io::Error::other))
+            .map_err(|error| unreadable(path, &error)),
     }
 }
 

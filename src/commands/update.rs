@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     cli,
-    tree::{MANIFEST, TreeWriter, is_update},
+    record::Record,
+    tree::{MANIFEST, TreeReader, TreeWriter, is_update},
 };
 
 /// Runs the verb.
@@ -27,6 +28,9 @@ fn done(args: &cli::Update) -> Result<(), Failure> {
     let state = State::open(args.state.file.as_deref(), &args.inputs)?;
     let pending = state.record().filter(|record| record.pending().is_some());
     let has_tree = args.out.join(MANIFEST).exists();
+    if let Some(record) = state.record().filter(|_| has_tree) {
+        refuse_other(args, record)?;
+    }
     if has_tree || pending.is_none() {
         clear(&args.out)?;
     }
@@ -38,6 +42,25 @@ fn done(args: &cli::Update) -> Result<(), Failure> {
         record.kubernetes
     ));
     Ok(())
+}
+
+/// Refuses a tree that is not of the record: its scripts brought something else.
+fn refuse_other(args: &cli::Update, record: &Record) -> Result<(), Failure> {
+    let last = TreeReader::open(&args.out)?.manifest;
+    let of_tree = (&last.cluster, &last.kubernetes_version);
+    let of_record = (&record.cluster, &record.kubernetes.to_string());
+    if of_tree == of_record {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{} is of cluster {} with Kubernetes {}, and the record of {} with {}\n  \
+         = help: name the spec, or the record with --state, and the tree with --out; after a pull, render first",
+        args.out.display(),
+        of_tree.0,
+        of_tree.1,
+        of_record.0,
+        of_record.1
+    )))
 }
 
 /// Removes the scripts from the tree.

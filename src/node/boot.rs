@@ -224,7 +224,6 @@ fn context(plan: &Plan, node: &NodePlan, founder: bool) -> Value {
     context["selinux"] = (node.os.selinux != Selinux::Absent).into();
     context["network_manager"] = json!(node.os.network);
     context["kubernetes"] = node.roles.kubernetes().into();
-    context["renews_etcd"] = plan.pki.renews_etcd.into();
     // Label of pods that no drain evicts, or nothing.
     context["undrained"] = plan.updates().map_or("", |(_, updates)| &updates.undrained).into();
     // The list of the own proxy's servers is refreshed.

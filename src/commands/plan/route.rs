@@ -143,8 +143,15 @@ fn commands(args: &cli::Plan, sets: &[String]) -> Vec<String> {
         .unwrap_or_default();
     vec![
         format!("{}{out}{state}", command("update", &with_versions(&args.inputs, sets))),
-        format!("firelay update --done{out}"),
+        format!("{}{out}{state} --done", command("update", &plain(&args.inputs))),
     ]
+}
+
+/// The inputs without values: where the record is.
+fn plain(inputs: &Inputs) -> Inputs {
+    let mut inputs = inputs.clone();
+    inputs.spec.set.clear();
+    inputs
 }
 
 /// The inputs of a command for other versions.

@@ -272,7 +272,7 @@ fn a_plan_over_several_minors_lists_each_update() {
     assert!(ran.code == 3 && ran.stderr.contains("FL1212"), "{ran:?}");
     for text in [
         "No minor is skipped: 3 updates lead there; go on when all machines have the version before:\n",
-        "  1. Kubernetes 1.34.11 → 1.35.8, etcd 3.5.33 → 3.6.14\n     firelay update cluster.yaml --set kubernetes.version=1.35.8\n     firelay update --done\n",
+        "  1. Kubernetes 1.34.11 → 1.35.8, etcd 3.5.33 → 3.6.14\n     firelay update cluster.yaml --set kubernetes.version=1.35.8\n     firelay update cluster.yaml --done\n",
         "  2. Kubernetes 1.35.8 → 1.36.4\n     firelay update cluster.yaml --set kubernetes.version=1.36.4\n",
         "  3. Kubernetes 1.36.4 → 1.37.1, etcd 3.6.14 → 3.7.2, containerd 2.3.4 → 2.3.6\n",
     ] {
@@ -568,4 +568,20 @@ fn external_etcd_keeps_its_version_where_the_running_minor_needs_it() {
     }
     let ran = desk.run(&[&["plan", "--detailed-exitcode"], &over[..]].concat());
     assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+/// cloud-init reads it on the first boot alone, from a file beside the document.
+#[test]
+fn another_network_creates_machines_anew() {
+    let desk = Desk::of("ha-ubuntu");
+    let network = |mtu: &str| format!("interfaces=[{{ name: eno1, dhcp4: true{mtu} }}]");
+    let run =
+        |verb: &[&str], mtu: &str| desk.run(&[verb, &["--set", "platform=metal", "--set", &network(mtu)]].concat());
+    let rendered = run(&["render", "--founded"], "");
+    assert_eq!(rendered.code, 0, "{rendered:?}");
+    assert!(run(&["plan"], "").stdout.contains("No changes: "));
+    let plan = run(&["plan"], ", mtu: 9000");
+    let replaced =
+        "-/+ worker-1, worker-2, worker-3: to replace\n        user-data\n          network-config: (not shown)\n";
+    assert!(plan.stdout.contains(replaced), "{plan:?}");
 }

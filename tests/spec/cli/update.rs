@@ -606,3 +606,28 @@ fn payload(script: &str) -> String {
 fn unpacked(script: &str, path: &str) -> String {
     archive(script, &["-xzO", path])
 }
+
+/// The scripts in the directory brought something else than what another record waits for.
+#[test]
+fn done_is_of_the_record_and_its_tree() {
+    let desk = founded("ha-ubuntu", &["--set", OLD]);
+    assert_eq!(desk.run(&["update"]).code, 0);
+    let record = desk.read("firelay.state.yaml");
+    assert_eq!(
+        desk.run(&["render", "--set", OLD, "--out", "other", "--state", "other.state.yaml"])
+            .code,
+        0
+    );
+    let before = desk.everything();
+    let ran = desk.run(&["update", "--done", "--out", "other"]);
+    assert!(ran.code == 2 || ran.code == 1, "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("other is of cluster ha-ubuntu with Kubernetes 1.36.3")
+            || ran.stderr.contains("with Kubernetes 1.36.3, and the record"),
+        "{ran:?}"
+    );
+    assert_eq!(desk.everything(), before);
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    assert_ne!(desk.read("firelay.state.yaml"), record);
+}
