@@ -53,10 +53,15 @@ pub fn read(args: &SpecArgs) -> Result<Input, Failure> {
 pub fn refuse_missing(path: &Path) -> Result<(), Failure> {
     match is_stdin(path) {
         true => Ok(()),
-        false => fs::metadata(path)
-            .and_then(|_| refuse_irregular(path).map_err(io::Error::other))
-            .map_err(|error| unreadable(path, &error)),
+        false => readable(path).map_err(|error| unreadable(path, &error)),
     }
+}
+
+fn readable(path: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    refuse_irregular(path).map_err(io::Error::other)
 }
 
 /// Composes a spec with the security profile and the files that it names. Without a library the embedded profiles are
