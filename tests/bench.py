@@ -74,7 +74,7 @@ def in_cluster(machines, calls):
             if name == "one more machine":
                 with open(os.path.join(directory, "cluster.yaml"), "a") as file:
                     file.write("  - { name: more, roles: [worker], addresses: [172.31.0.1] }\n")
-            if name == "plan, nothing changes":
+            if name == "plan without a change":
                 run("", ["render", "--founded"], directory)
             yield run(name, arguments, directory)
 
@@ -108,9 +108,9 @@ print(f"profile {PROFILE}, {CORES} cores; OpenSSL {1000 * pair:.1f} ms for a pai
 print(f"{'of ' + format(MACHINES, ',') + ' machines':<32} {'wall s':>7} {'cpu s':>7} {'of pace':>9} {'MiB':>7} {'target s':>7}")
 calls = [("render", ["render"]), ("verify", ["verify"]), ("audit", ["audit", "--secrets", "firelay.secrets.yaml"]), ("size", ["size"]),
          ("graph", ["graph"]), ("check", ["check"]), ("render --node w5", ["render", "--node", "w5"]), ("one more machine", ["render"]),
-         ("plan, nothing changes", ["plan"]), ("plan, all machines change", ["plan", "--set", "timezone=Europe/Berlin"])]
+         ("plan without a change", ["plan"]), ("plan where all change", ["plan", "--set", "timezone=Europe/Berlin"])]
 calls = [(name, arguments) for name, arguments in calls if name in os.environ.get("BENCH_CALLS", name).split(",")]
-targets = {"render": pace / 16, "check": 0.3 * scale, "render --node w5": 0.5 * scale, "one more machine": 0.5 * scale, "plan, nothing changes": 1, "plan, all machines change": 1}
+targets = {"render": pace / 16, "check": 0.3 * scale, "render --node w5": 0.5 * scale, "one more machine": 0.5 * scale, "plan without a change": 1, "plan where all change": 1}
 rows = []
 for row in in_cluster(MACHINES, calls):
     rows.append(row)
