@@ -66,7 +66,7 @@ const PODS: [&str; 5] = [
 const ETCD: &str = "etcd.service";
 /// Time services, of which a machine has one (templates/boot/time-servers.j2).
 const TIME_SERVICES: [&str; 3] = ["chrony.service", "chronyd.service", "systemd-timesyncd.service"];
-/// What brings the time service's own file back.
+/// The template that brings the time service's own file back, below templates/update/undo/.
 const OWN_TIME: &str = "time-servers";
 /// Units of the machine.
 const UNITS: &str = "/etc/systemd/system";
