@@ -3,7 +3,7 @@
 //! kubeadm keeps ClusterConfiguration, KubeletConfiguration and KubeProxyConfiguration in ConfigMaps. One control plane uploads
 //! them, and `kubeadm upgrade` on each machine writes static pods and the kubelet's configuration from there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Action, FieldChange, FileChange, Handler, MachineChange, Member};
 use crate::{encoding::sha256_hex, node::kubeadm::INIT, record::Founding};
@@ -25,10 +25,10 @@ pub struct Configuration {
 impl Configuration {
     /// Of the founder's `init.yaml`; `None` if no part changed.
     pub fn of(parts: BTreeSet<Founding>, init: &str) -> Option<Self> {
-        let documents = firelay_yaml::split(init).into_iter().map(|range| &init[range]);
-        let shared: Vec<_> = documents.filter(|text| !text.contains(OF_NODE)).collect();
-        let text = shared.join("---\n");
-        (!parts.is_empty()).then_some(Self { parts, text })
+        (!parts.is_empty()).then(|| Self {
+            text: shared(init),
+            parts,
+        })
     }
 
     /// The digest by which a machine knows what it applied last.
@@ -36,9 +36,9 @@ impl Configuration {
         sha256_hex(&self.text)
     }
 
-    /// Adds to each machine what it does for the changed parts. The first control plane that runs uploads them; without one nobody does
-    /// anything.
-    pub fn apply_to(&self, changes: &mut [MachineChange]) {
+    /// Adds to each machine what it does for the changed parts, with the fields that differ. The first control plane that runs uploads
+    /// them; without one nobody does anything.
+    pub fn apply_to(&self, changes: &mut [MachineChange], fields: &BTreeMap<Founding, Vec<FieldChange>>) {
         let runs = |change: &MachineChange| matches!(change.action, Action::None | Action::Document | Action::InPlace);
         let leads = |change: &MachineChange| runs(change) && Member::of(&change.roles) == Member::ControlPlane;
         let Some(first) = changes.iter().position(leads) else {
@@ -48,7 +48,7 @@ impl Configuration {
             let parts = self.parts_of(Member::of(&change.roles), at == first);
             if !parts.is_empty() {
                 let files = std::mem::take(&mut change.files);
-                *change = change.clone().with_files([files, vec![file(&parts)]].concat());
+                *change = change.clone().with_files([vec![file(&parts, fields)], files].concat());
             }
         }
     }
@@ -64,12 +64,17 @@ impl Configuration {
     }
 }
 
-fn file(parts: &[Founding]) -> FileChange {
-    let field = |part: &Founding| FieldChange {
-        field: part.name().to_owned(),
-        old: None,
-        new: None,
-        hidden: true,
+/// The documents of a founder's `init.yaml` that all nodes share.
+pub(super) fn shared(init: &str) -> String {
+    let documents = firelay_yaml::split(init).into_iter().map(|range| &init[range]);
+    let shared: Vec<_> = documents.filter(|text| !text.contains(OF_NODE)).collect();
+    shared.join("---\n")
+}
+
+fn file(parts: &[Founding], fields: &BTreeMap<Founding, Vec<FieldChange>>) -> FileChange {
+    let own = |part: &Founding| match fields.get(part) {
+        Some(fields) => fields.clone(),
+        None => vec![FieldChange::hidden(part.name())],
     };
     let kubelet = parts
         .contains(&Founding::Kubelet)
@@ -78,7 +83,7 @@ fn file(parts: &[Founding]) -> FileChange {
         path: INIT.to_owned(),
         kind: "changed",
         handlers: [Handler::Configure].into_iter().chain(kubelet).collect(),
-        fields: parts.iter().map(field).collect(),
+        fields: parts.iter().flat_map(own).collect(),
         line: None,
         spec: Vec::new(),
     }
@@ -94,7 +99,7 @@ mod tests {
 
     fn applied(parts: &[Founding], changes: &mut [MachineChange]) -> Vec<String> {
         let configuration = Configuration::of(parts.iter().copied().collect(), INIT_YAML).unwrap();
-        configuration.apply_to(changes);
+        configuration.apply_to(changes, &BTreeMap::new());
         let line = |change: &MachineChange| format!("{}: {}", change.name, change.actions.join(", "));
         changes.iter().map(line).collect()
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Handler, authorities, handler, handler_of_loss, handlers::renewal_keys, registration, renewal};
 
 /// Fields of one file that are listed.
-const FIELDS: usize = 6;
+pub(super) const FIELDS: usize = 6;
 /// Characters of a value that are shown.
 const LONGEST: usize = 80;
 /// Characters of a longer one before those that are left out.
@@ -26,6 +26,8 @@ const PEM: &str = "-----BEGIN ";
 const SECRET: [&str; 7] = ["token", "key", "password", "secret", "data", "environment", "auth"];
 /// Folders of the user's files and commands, which firelay does not parse.
 const USERS: [&str; 2] = ["/etc/firelay/files/", "/etc/firelay/commands/"];
+/// The key that names an element of a list.
+const NAME: &str = "name";
 /// Keys of a document whose content is files.
 const LAID: [&str; 3] = ["write_files", "storage", "systemd"];
 
@@ -63,6 +65,9 @@ pub struct FieldChange {
     /// The values are not shown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
+    /// What happened to a whole object, in place of values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
 }
 
 impl FieldChange {
@@ -73,6 +78,7 @@ impl FieldChange {
             old: old.map(shown),
             new: new.map(shown),
             hidden: false,
+            note: None,
         }
     }
 
@@ -100,6 +106,24 @@ impl FieldChange {
             old: None,
             new: None,
             hidden: true,
+            note: None,
+        }
+    }
+
+    /// A whole object or part, with what happened to it.
+    pub fn whole(field: &str, note: &'static str) -> Self {
+        Self {
+            note: Some(note),
+            hidden: false,
+            ..Self::hidden(field)
+        }
+    }
+
+    /// The same without its values, if they may be secret.
+    pub(super) fn hidden_if(self, is_secret: bool) -> Self {
+        match is_secret && self.note.is_none() {
+            true => Self::hidden(&self.field),
+            false => self,
         }
     }
 }
@@ -185,15 +209,10 @@ fn changed(
                 .or_else(|| renewal::handler(path, machines.0, machines.1))
                 .map(|handler| BTreeSet::from([handler]))
                 .or(handlers);
-            let hides = |change: &FieldChange| {
-                let named = change.field.to_lowercase();
-                let values = change.old.iter().chain(&change.new);
-                closed || SECRET.iter().any(|word| named.contains(word)) || is_secret(path, change) || { values }
-                    .any(|value| has_credentials(value))
-            };
+            let hides = |change: &FieldChange| closed || may_be_secret(change) || is_secret(path, change);
             fields = found
                 .into_iter()
-                .map(|(place, field)| match hides(&field) {
+                .map(|(place, field)| match field.note.is_none() && hides(&field) {
                     true => FieldChange::hidden(&place),
                     false if place == field.field => field,
                     false => field.without_name(),
@@ -234,6 +253,13 @@ fn first_line(old: &str, new: &str) -> Option<usize> {
     differs.map(|(at, _)| at + 1)
 }
 
+/// Whether the name of a field, or a value, says that it may be a secret.
+pub(super) fn may_be_secret(change: &FieldChange) -> bool {
+    let named = change.field.to_lowercase();
+    let mut values = change.old.iter().chain(&change.new);
+    SECRET.iter().any(|word| named.contains(word)) || values.any(|value| has_credentials(value))
+}
+
 /// A URL with a user, or with a query: both may hold a password, a token or a signature (RFC 3986 section 3.2.1 and 3.4).
 pub fn has_credentials(value: &str) -> bool {
     value.split_once("://").is_some_and(|(_, rest)| {
@@ -269,26 +295,48 @@ fn shown(value: &str) -> String {
 
 /// Fields of YAML and JSON, and lines of everything else, each with a name that contains nothing of a value. Lines of PEM say nothing to
 /// people, and may be parts of a key.
-fn content(path: &str, old: &str, new: &str) -> Vec<(String, FieldChange)> {
+pub(super) fn content(path: &str, old: &str, new: &str) -> Vec<(String, FieldChange)> {
     if [old, new].iter().any(|text| text.starts_with(PEM)) {
         return vec![("PEM".to_owned(), FieldChange::hidden("PEM"))];
     }
-    let fields = fields(path, old)
-        .zip(fields(path, new))
-        .map(|(old, new)| differing(&old, &new));
-    let mut fields = fields
-        .filter(|fields| !fields.is_empty())
-        .unwrap_or_else(|| lines(old, new));
+    let fields = differing_fields(path, old, new).filter(|fields| !fields.is_empty());
+    let mut fields = fields.unwrap_or_else(|| lines(old, new));
     fields.truncate(FIELDS);
     fields
 }
 
-/// The scalars of a structured file by `Kind/key/0/key`.
-fn fields(path: &str, text: &str) -> Option<BTreeMap<String, String>> {
+/// The fields of a structured file that differ, and objects that only one of the texts has; `None` of another file.
+pub(super) fn differing_fields(path: &str, old: &str, new: &str) -> Option<Vec<(String, FieldChange)>> {
+    let (mut old, mut new) = (fields(path, old)?, fields(path, new)?);
+    let gone: Vec<_> = old.objects.difference(&new.objects).cloned().collect();
+    let come: Vec<_> = new.objects.difference(&old.objects).cloned().collect();
+    gone.iter().for_each(|object| old.forget(object));
+    come.iter().for_each(|object| new.forget(object));
+    let whole = |note| move |object: String| (object.clone(), FieldChange::whole(&object, note));
+    let objects = { gone.into_iter().map(whole("removed")) }.chain(come.into_iter().map(whole("added")));
+    Some(objects.chain(differing(&old.values, &new.values)).collect())
+}
+
+/// The scalars of a structured file, each by a pointer after the kind of its document: `Kind/key/0/key`.
+#[derive(Default)]
+struct Fields {
+    values: BTreeMap<String, String>,
+    /// Objects with a name, as `Kind/namespace/name`, which their scalars begin with.
+    objects: BTreeSet<String>,
+}
+
+impl Fields {
+    fn forget(&mut self, object: &str) {
+        let is_below = |field: &String| field.strip_prefix(object).is_some_and(|rest| rest.starts_with('/'));
+        self.values.retain(|field, _| !is_below(field));
+    }
+}
+
+fn fields(path: &str, text: &str) -> Option<Fields> {
     let ends = |endings: &[&str]| endings.iter().any(|ending| path.ends_with(ending));
-    let mut found = BTreeMap::new();
+    let mut found = Fields::default();
     if ends(&[".json", ".ign"]) {
-        collect(&serde_json::from_str(text).ok()?, String::new(), &mut found);
+        collect(&serde_json::from_str(text).ok()?, String::new(), &mut found.values);
         return Some(found);
     }
     if !ends(&[".yaml", ".yml"]) {
@@ -296,34 +344,57 @@ fn fields(path: &str, text: &str) -> Option<BTreeMap<String, String>> {
     }
     for range in firelay_yaml::split(text) {
         let value: Value = firelay_yaml::parse(path, &text[range]).ok()?;
-        let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
-        collect(&value, kind, &mut found);
+        let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let object = [&value["metadata"]["namespace"], &value["metadata"]["name"]];
+        let object: Vec<_> = object.into_iter().filter_map(Value::as_str).map(escaped).collect();
+        let at = [&[kind.to_owned()], object.as_slice()].concat().join("/");
+        if !object.is_empty() {
+            found.objects.insert(at.clone());
+        }
+        collect(&value, at, &mut found.values);
     }
     Some(found)
 }
 
+/// A part of a JSON pointer (RFC 6901 section 3).
+fn escaped(part: &str) -> String {
+    part.replace('~', "~0").replace('/', "~1")
+}
+
 fn collect(value: &Value, at: String, found: &mut BTreeMap<String, String>) {
-    let below = |key: &str| {
-        if at.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{at}/{key}")
-        }
+    let below = |key: &str| match at.is_empty() {
+        true => escaped(key),
+        false => format!("{at}/{}", escaped(key)),
     };
     match value {
         Value::Object(entries) => entries
             .iter()
             .for_each(|(key, value)| collect(value, below(key), found)),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .for_each(|(at, value)| collect(value, below(&at.to_string()), found)),
+        Value::Array(items) => match names(items) {
+            // Another element before it does not change its name.
+            Some(names) => names.into_iter().zip(items).for_each(|(name, item)| {
+                let others = item.as_object().into_iter().flatten().filter(|(key, _)| *key != NAME);
+                others.for_each(|(key, value)| collect(value, format!("{}/{}", below(name), escaped(key)), found));
+            }),
+            None => (items.iter().enumerate()).for_each(|(at, value)| collect(value, below(&at.to_string()), found)),
+        },
         Value::String(text) => drop(found.insert(at, text.clone())),
         value => drop(found.insert(at, value.to_string())),
     }
 }
 
-fn differing(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<(String, FieldChange)> {
+/// The names of a list's elements, if each has one of its own and something beside it.
+fn names(items: &[Value]) -> Option<Vec<&str>> {
+    let entries = items
+        .iter()
+        .map(|item| item.as_object().filter(|entries| entries.len() > 1));
+    let names: Option<Vec<_>> = entries.map(|entries| entries?.get(NAME)?.as_str()).collect();
+    let names = names?;
+    let distinct: BTreeSet<_> = names.iter().collect();
+    (distinct.len() == names.len()).then_some(names)
+}
+
+pub(super) fn differing(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<(String, FieldChange)> {
     let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
     let differ = keys.into_iter().filter(|key| old.get(*key) != new.get(*key));
     let change = |key: &String| {

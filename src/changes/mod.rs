@@ -7,6 +7,7 @@
 pub mod authorities;
 mod configuration;
 mod files;
+pub mod founding;
 mod handlers;
 pub mod registration;
 pub mod renewal;

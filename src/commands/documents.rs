@@ -5,11 +5,14 @@ use time::OffsetDateTime;
 
 use super::{assembly::Assembly, failure::Failure, known_secrets::KeyHolder, project::Project};
 use crate::{
+    changes::founding::{Applied, FOUNDING},
     delivery::{Artifact, ArtifactFile, Manifest, ManifestFile},
-    node::on_one_line,
+    node::{NodeFile, on_one_line},
     pki::NodePki,
     plan::NodePlan,
+    record,
     secret::Secret,
+    secrets::Bundle,
     tree::network_boot,
 };
 
@@ -85,16 +88,38 @@ fn made(node: &NodePlan, pki: &NodePki) -> Vec<Secret<String>> {
 }
 
 /// Files that belong to no single node.
-pub(super) fn shared(assembly: &Assembly<'_>, project: &Project) -> Result<Vec<TreeFile>, Failure> {
+pub(super) fn shared(
+    assembly: &Assembly<'_>,
+    project: &Project,
+    founder: &[NodeFile],
+) -> Result<Vec<TreeFile>, Failure> {
     let kubeconfig = assembly.admin_kubeconfig()?.expose().as_bytes().to_vec();
     let names = node_names(&project.plan.nodes).into_bytes();
     let first = assembly
         .first_script()?
         .map(|script| (network_boot::FIRST_SCRIPT, script.into_bytes()));
-    let files = [("admin.kubeconfig", kubeconfig), ("node-names", names)]
-        .into_iter()
-        .chain(first);
+    let applied = serde_json::to_vec_pretty(&applied(assembly.bundle(), founder))?;
+    let files = [
+        ("admin.kubeconfig", kubeconfig),
+        (FOUNDING, applied),
+        ("node-names", names),
+    ]
+    .into_iter()
+    .chain(first);
     Ok(files.map(|(path, bytes)| (ManifestFile::new(path), bytes)).collect())
+}
+
+/// The files with which the founder founds the cluster, also of one that was founded.
+pub(super) fn founder_files(project: &Project, bundle: &Bundle) -> Result<Vec<NodeFile>, Failure> {
+    let assembly = Assembly::new(project, bundle, false)?;
+    let founder = project.plan.founder();
+    Ok(assembly.files(founder, &assembly.pki(founder)?)?.files)
+}
+
+/// The settings that only a founder with these files applies.
+pub(super) fn applied(bundle: &Bundle, founder: &[NodeFile]) -> Applied {
+    let digest = |value: &str| record::value_digest(bundle, value);
+    Applied::new(record::founding(bundle, founder), founder, &digest)
 }
 
 /// One line for each node that registers under its own name, for `firelay-status --cluster --expect`.

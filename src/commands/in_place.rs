@@ -20,7 +20,7 @@ use super::{
     streams::{self, counted},
 };
 use crate::{
-    changes::{Action, Counts, Handler, MachineChange, Member, Step, steps},
+    changes::{Action, Counts, FileChange, Handler, MachineChange, Member, Step, steps},
     cli,
     plan::NodePlan,
     record::{self, MINOR_STEPS},
@@ -158,6 +158,7 @@ impl<'a> Base<'a> {
         let carried = carried::Written::write(project, tree, &directory, &steps)?;
         let directory = (count > 0).then_some(directory);
         Ok(Written {
+            manifests: plan::manifests(project, update, Some((&self.manifest, &self.root)))?,
             changes,
             directory,
             count,
@@ -224,7 +225,7 @@ impl<'a> Base<'a> {
         })?;
         update.refuse_damaged(Some(&last))?;
         let mut explained: Vec<_> = changes.iter().map(|(change, _)| change.clone()).collect();
-        update.configure(&mut explained);
+        plan::configure(project, update, Some((&self.manifest, &self.root)), &mut explained);
         plan::explain(project, &mut explained)?;
         for (own, change) in changes.iter_mut().zip(explained) {
             own.0 = change;
@@ -317,6 +318,7 @@ fn order_text(steps: &[Step], is_settings_alone: bool) -> String {
 /// The result of a run.
 pub(super) struct Written {
     changes: Vec<MachineChange>,
+    manifests: Vec<FileChange>,
     directory: Option<String>,
     count: usize,
     carried: Option<carried::Written>,
@@ -350,7 +352,7 @@ impl Written {
     /// Prints the changes, and where the scripts are.
     pub(super) fn print(&self, args: &cli::Update, project: &Project, update: &Update<'_>) -> Result<(), Failure> {
         let counts = Counts::of(&self.changes, update.applied_manifests().is_some());
-        let report = plan::Report::new(project, update, &self.changes, counts);
+        let report = plan::Report::new(project, update, (&self.changes, &self.manifests), counts);
         let scripts = self
             .directory
             .as_ref()

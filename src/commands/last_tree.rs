@@ -8,6 +8,7 @@ use std::{
 };
 
 use crate::{
+    changes::founding::{Applied, FOUNDING},
     encoding::sha256_hex,
     tree::{Manifest, ManifestFile},
 };
@@ -81,4 +82,10 @@ impl<'a> LastTree<'a> {
         let mut damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
         damaged.insert(damage);
     }
+}
+
+/// The settings that only the founder applies, as a tree keeps them. A file that was edited makes a plan less precise, and refuses nothing.
+pub fn settings(manifest: &Manifest, root: &Path) -> Option<Applied> {
+    let last = LastTree::new(manifest, root);
+    serde_json::from_slice(&last.read(FOUNDING).ok()?).ok()
 }

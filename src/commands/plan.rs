@@ -2,6 +2,7 @@
 
 mod alike;
 mod compare;
+mod founding;
 mod report;
 mod route;
 
@@ -20,8 +21,10 @@ use crate::{
 };
 
 pub(super) use compare::{
-    Pair, Secrets, assembled, changed, changed_machines, explain, last_machines, moves, rendered_changes, unpacked,
+    Pair, Secrets, assembled, changed, changed_machines, explain, last_machines, manifests, moves, rendered_changes,
+    unpacked,
 };
+pub(super) use founding::configure;
 pub(super) use report::{Report, field, file, listed_steps, machine, verb};
 
 /// Runs the verb.
@@ -64,7 +67,8 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     update.accept();
     let counts = Counts::of(&changes, update.applied_manifests().is_some());
     let upgrades = route::upgrades(&project, &update, args);
-    let report = Report::new(&project, &update, &changes, counts).by_way_of(upgrades);
+    let manifests = manifests(&project, &update, manifest.map(|last| (last, args.out.as_path())))?;
+    let report = Report::new(&project, &update, (&changes, &manifests), counts).by_way_of(upgrades);
     report.print(&project, &update, args.output)?;
     let changes = args.detailed_exitcode && !counts.is_empty();
     Ok(match update.verdict(&update.findings) {

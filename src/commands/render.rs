@@ -36,6 +36,7 @@ use crate::{
         Engine, Manifest, ManifestFile, escape,
         tree::{self, TreeWriter},
     },
+    node::NodeFile,
     plan::{NodePlan, Plan},
     secrets::Bundle,
     tree::is_update,
@@ -63,7 +64,8 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         .transpose()?;
     let assembly = update.assembly()?;
     let written = write_nodes(args, &project, &assembly, &tree, &nodes)?;
-    let manifest = update.settle(complete(args, &project, &assembly, &tree, &nodes)?)?;
+    let manifest = complete(args, &project, (&assembly, update.founder()), &tree, &nodes)?;
+    let manifest = update.settle(manifest)?;
     verify::staged(
         &args.out,
         &tree,
@@ -323,13 +325,13 @@ fn write_nodes(
 fn complete(
     args: &Render,
     project: &Project,
-    assembly: &Assembly<'_>,
+    (assembly, founder): (&Assembly<'_>, &[NodeFile]),
     tree: &TreeWriter,
     nodes: &[NodePlan],
 ) -> Result<Manifest, Failure> {
     let manifest = documents::manifest(project, assembly);
     if args.node.is_empty() {
-        for (file, bytes) in documents::shared(assembly, project)? {
+        for (file, bytes) in documents::shared(assembly, project, founder)? {
             tree.put(file, &bytes)?;
         }
     } else {

@@ -37,7 +37,8 @@ impl Rendered {
             Ok((files, MachineVariables::new(project, &documents)))
         })?;
         let (files, machines): (Vec<_>, Vec<_>) = nodes.into_iter().unzip();
-        let mut shared = documents::shared(assembly, project)?;
+        let founder = documents::founder_files(project, assembly.bundle())?;
+        let mut shared = documents::shared(assembly, project, &founder)?;
         shared.extend(variables::files(None, project, assembly.bundle(), machines)?);
         shared.push(tree::gitignore());
         let shared = shared.into_iter().map(|(file, bytes): TreeFile| one(file, &bytes, out));

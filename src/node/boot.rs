@@ -35,7 +35,7 @@ pub const ARTIFACTS: &str = "/etc/firelay/artifacts";
 /// Where the founder's document has its manifests, in a directory for each phase.
 pub const MANIFESTS: &str = "/etc/firelay/addons/";
 /// Prefix of a manifest's name in the list.
-const FETCHED: &str = "manifest-";
+pub const FETCHED: &str = "manifest-";
 /// The maximum size of a document on EC2.
 const SMALL_DOCUMENT: u64 = 16_384;
 

@@ -28,6 +28,6 @@ pub mod units;
 pub mod update;
 
 pub use assembly::{Shared, assemble, on_one_line};
-pub use boot::{ARTIFACTS, MANIFESTS, NODE_ENVIRONMENT, fetched_manifests};
+pub use boot::{ARTIFACTS, FETCHED, MANIFESTS, NODE_ENVIRONMENT, fetched_manifests};
 pub use error::Error;
 pub use model::*;

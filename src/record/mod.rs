@@ -25,7 +25,7 @@ pub use addresses::taker;
 pub use digests::Edited;
 pub use document::{RecordText, Refused};
 pub use pending::Pending;
-pub use rules::{Applied, Change, MINOR_STEPS, OVERRIDABLE, changed_values, check};
+pub use rules::{Applied, Change, Differing, MINOR_STEPS, OVERRIDABLE, changed_values, check};
 
 use crate::{
     encoding::{base64, unhex},
@@ -63,6 +63,15 @@ impl Founding {
     /// Parts of kubeadm's configuration.
     pub const KUBEADM: [Self; 4] = [Self::Cluster, Self::Etcd, Self::Kubelet, Self::KubeProxy];
 
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Cluster,
+        Self::Etcd,
+        Self::Kubelet,
+        Self::KubeProxy,
+        Self::Manifests,
+    ];
+
     /// The key in the record.
     pub fn name(self) -> &'static str {
         match self {
@@ -71,6 +80,18 @@ impl Founding {
             Self::Kubelet => "kubeletConfiguration",
             Self::KubeProxy => "kubeProxyConfiguration",
             Self::Manifests => "manifests",
+        }
+    }
+
+    /// The part of kubeadm's configuration that has a field; none has the version of Kubernetes, which an upgrade brings.
+    pub fn with_field(field: &str) -> Option<Self> {
+        let (kind, pointer) = field.split_once('/')?;
+        match kind {
+            "ClusterConfiguration" if pointer.starts_with("etcd/local/") => Some(Self::Etcd),
+            "ClusterConfiguration" => (pointer != "kubernetesVersion").then_some(Self::Cluster),
+            "KubeletConfiguration" => Some(Self::Kubelet),
+            "KubeProxyConfiguration" => Some(Self::KubeProxy),
+            _ => None,
         }
     }
 }
@@ -543,6 +564,11 @@ pub fn founding(bundle: &Bundle, files: &[NodeFile]) -> BTreeMap<String, String>
         (setting.name().to_owned(), digest)
     };
     settings.into_iter().map(digest).collect()
+}
+
+/// The keyed digest of a value that no tree keeps.
+pub fn value_digest(bundle: &Bundle, value: &str) -> String {
+    keyed(bundle, b"value\0", std::iter::once(value.as_bytes()))
 }
 
 fn manifests(files: &[NodeFile]) -> Vec<String> {

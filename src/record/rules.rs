@@ -54,6 +54,30 @@ pub struct Applied {
     pub manifests: bool,
 }
 
+/// Names of what differs in settings of the founder, as far as it is known.
+#[derive(Clone, Debug, Default)]
+pub struct Differing {
+    /// Fields of kubeadm's configuration.
+    pub configuration: Vec<String>,
+    /// Files of manifests.
+    pub manifests: Vec<String>,
+}
+
+impl Differing {
+    /// The first of them: `changed: ClusterConfiguration/apiServer/extraArgs/v/value`.
+    pub fn label(&self, setting: Founding) -> String {
+        let names = match setting {
+            Founding::Manifests => &self.manifests,
+            _ => &self.configuration,
+        };
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        match names.is_empty() {
+            true => String::new(),
+            false => format!("changed: {}", super::listed(&names)),
+        }
+    }
+}
+
 /// A record and the spec of a later render.
 #[derive(Clone, Copy)]
 pub struct Change<'a> {
@@ -65,6 +89,8 @@ pub struct Change<'a> {
     pub fixed: &'a Fixed,
     /// The digests of what a founder would apply today.
     pub founding: &'a BTreeMap<String, String>,
+    /// What differs in them, as far as it is known.
+    pub differing: &'a Differing,
     /// Changed settings of the founder that scripts apply.
     pub applied: Applied,
     /// Today's plan.
@@ -622,7 +648,8 @@ impl<'a> Change<'a> {
             let message = format!("{title} is not that of {line}, and no document carries the change");
             let help =
                 format!("firelay update writes scripts that apply it; after this render, firelay update --{flag} does");
-            Diagnostic::warning("FL1221", message).help(help)
+            let label = self.differing.label(setting);
+            Diagnostic::warning("FL1221", message).label(label).help(help)
         };
         kubeadm
             .chain(manifests.filter(|_| !self.applied.manifests))

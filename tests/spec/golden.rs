@@ -108,6 +108,7 @@ fn every_folder_belongs_to_an_example() {
             "audit",
             "cli",
             "graph",
+            "plan",
             "update-objects",
             "verify",
         ]

@@ -9,21 +9,24 @@ use std::{
 };
 
 use firelay_verify::{Fetch, Machine, Tree};
-use firelay_yaml::Node;
+use firelay_yaml::{Content, Node};
 use rayon::prelude::*;
 
 use super::super::{
     assembly::Assembly, documents::Documents, failure::Failure, last_tree::LastTree, progress, project::Project,
     rendered::Rendered, state::Update, why,
 };
-use super::alike::Alike;
+use super::{
+    alike::Alike,
+    founding::{self, Kept, configure},
+};
 use crate::{
     changes::{self, Action, FieldChange, FileChange, MachineChange, registration},
     encoding::sha256_hex,
-    node::MANIFESTS,
+    node::{ARTIFACTS, FETCHED, MANIFESTS, kubeadm::INIT},
     plan::{ManifestPlan, NodePlan},
     record,
-    redact::secret_values,
+    redact::{redact_spec, secret_values},
     secrets::Bundle,
     tree::{Manifest, ManifestFile, Role, TreeWriter, is_update},
 };
@@ -32,6 +35,10 @@ use crate::{
 const PART: usize = 256;
 /// Questions for lines of the spec; each costs as much as some renders.
 const QUESTIONS: usize = 8;
+/// Questions for one command.
+const MOST_QUESTIONS: usize = 16;
+/// Fields of a file that are asked for.
+const ROUNDS: usize = 6;
 /// A question varies the values of the spec, and each variant is planned: with more values times machines it takes seconds.
 const VARIANTS: usize = 20_000;
 /// Lines of the spec for one file.
@@ -46,6 +53,7 @@ pub(super) fn changes(
     last: Option<&Manifest>,
 ) -> Result<Vec<MachineChange>, Failure> {
     let assembly = update.assembly()?;
+    let kept = last.map(|last| (last, update.out()));
     let last = last.map(|last| LastTree::new(last, update.out()));
     let secrets = LazyLock::new(|| Secrets::of(project, assembly.bundle()));
     let compared = |nodes: &[&NodePlan]| compared(project, (update, &assembly), last.as_ref(), (nodes, &secrets));
@@ -53,7 +61,7 @@ pub(super) fn changes(
     let mut changes = by_groups(project, alike.as_ref(), compared)?;
     update.refuse_damaged(last.as_ref())?;
     changes.extend(update.removed());
-    update.configure(&mut changes);
+    configure(project, update, kept, &mut changes);
     explain(project, &mut changes)?;
     Ok(changes)
 }
@@ -236,7 +244,7 @@ pub(in super::super) fn rendered_changes(
     let new = (&rendered.manifest, fetch);
     let mut changes = changes_of(project, update, &nodes, (last, new, out))?;
     changes.extend(update.removed());
-    update.configure(&mut changes);
+    configure(project, update, last.map(|last| (last, out)), &mut changes);
     explain(project, &mut changes)?;
     Ok(changes)
 }
@@ -356,7 +364,7 @@ impl Secrets {
         all.extend(bundle.encryption_keys().iter().map(|(_, key)| key.expose().clone()));
         all.retain(|value| value.len() >= SHORTEST);
         let manifests = project.plan.manifest_files();
-        let path = |(file, own): (String, &ManifestPlan)| format!("{MANIFESTS}{}/{file}", own.phase.directory());
+        let path = |(file, own): (String, &ManifestPlan)| path_of_manifest(&file, own);
         Self {
             values: all,
             manifests: manifests.map(path).collect(),
@@ -370,43 +378,130 @@ impl Secrets {
     }
 }
 
-/// Adds the lines of the spec that changes come from, a question for each kind of change.
-pub(in super::super) fn explain(project: &Project, changes: &mut [MachineChange]) -> Result<(), Failure> {
-    let values = project.spec.root().map_or(0, Node::scalars);
-    if values * project.plan.nodes.len() > VARIANTS {
-        return Ok(());
-    }
-    progress::during("looking for the lines of the spec", || ask(project, changes))
+/// Files of manifests that a script applies, with the lines of the spec that their changes come from.
+pub(in super::super) fn manifests(
+    project: &Project,
+    update: &Update<'_>,
+    last: Option<Kept<'_>>,
+) -> Result<Vec<FileChange>, Failure> {
+    let mut files = founding::manifests(project, update, last);
+    let founder = project.plan.founder();
+    with_lines(project, files.iter_mut().map(|file| (founder, file)).collect())?;
+    Ok(files)
 }
 
-fn ask(project: &Project, changes: &mut [MachineChange]) -> Result<(), Failure> {
-    let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+/// Adds the lines of the spec that changes come from.
+pub(in super::super) fn explain(project: &Project, changes: &mut [MachineChange]) -> Result<(), Failure> {
+    let nodes: BTreeMap<_, _> = { project.plan.nodes.iter() }
+        .map(|node| (node.name.as_str(), node))
+        .collect();
+    let mut files = Vec::new();
     for change in changes {
-        let Some(node) = project.plan.nodes.iter().find(|node| node.name == change.name) else {
+        let Some(node) = nodes.get(change.name.as_str()) else {
             continue;
         };
-        for file in &mut change.files {
-            let Some(part) = part(file) else { continue };
-            let key = format!("{:?} {part}", change.roles);
-            if !answers.contains_key(&key) && answers.len() < QUESTIONS {
-                let mut lines = why::spec_places(project, node, &format!("{}:{part}", node.name))?;
+        files.extend(change.files.iter_mut().map(|file| match file.path == INIT {
+            // No other machine has it.
+            true => (project.plan.founder(), file),
+            false => (*node, file),
+        }));
+    }
+    with_lines(project, files)
+}
+
+fn with_lines(project: &Project, files: Vec<(&NodePlan, &mut FileChange)>) -> Result<(), Failure> {
+    let values = project.spec.root().map_or(0, Node::scalars);
+    if files.is_empty() || values * project.plan.nodes.len() > VARIANTS {
+        return Ok(());
+    }
+    progress::during("looking for the lines of the spec", || ask(project, files))
+}
+
+/// A question for each kind of change, and for further fields while there are few.
+fn ask(project: &Project, mut files: Vec<(&NodePlan, &mut FileChange)>) -> Result<(), Failure> {
+    let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for round in 0..ROUNDS {
+        let asked = answers.len();
+        for (node, file) in &mut files {
+            let Some(part) = parts(file).into_iter().nth(round) else {
+                continue;
+            };
+            let key = format!("{:?} {part}", crate::delivery::roles(node));
+            if !answers.contains_key(&key) && answers.len() < asked + QUESTIONS && answers.len() < MOST_QUESTIONS {
+                let mut lines = lines_of(project, node, file, &part)?;
                 lines.truncate(LINES);
                 answers.insert(key.clone(), lines);
             }
-            file.spec = answers.get(&key).cloned().unwrap_or_default();
+            let lines = answers.get(&key).cloned().unwrap_or_default();
+            // A line that explains a field before explains this one, too.
+            if !lines.iter().any(|line| file.spec.contains(line)) {
+                file.spec.extend(lines);
+            }
         }
     }
     Ok(())
 }
 
-/// The part of a file to ask for: the first field of YAML, the first line of others, and the whole of one that is new.
-fn part(file: &FileChange) -> Option<String> {
+/// The lines of the spec that a part of a file comes from; of a new file those without which it is not there.
+fn lines_of(project: &Project, node: &NodePlan, file: &FileChange, part: &str) -> Result<Vec<String>, Failure> {
+    let of_part = || why::spec_places(project, node, &format!("{}:{part}", node.name));
+    let place = place_of_manifest(project, file);
+    let is_new = file.kind == "added";
+    let lines = match &place {
+        Some(place) if is_new || file.path == ARTIFACTS => return Ok(vec![place.clone()]),
+        None if is_new => lines_of_file(project, node, &file.path)?,
+        _ => of_part()?,
+    };
+    match place {
+        // Its content is in another file.
+        Some(place) if lines.is_empty() => Ok(vec![place]),
+        None if lines.is_empty() && is_new => of_part(),
+        _ => Ok(lines),
+    }
+}
+
+/// The place in the spec of a manifest of the user, by its file or by its name among those that are fetched.
+fn place_of_manifest(project: &Project, change: &FileChange) -> Option<String> {
+    let is_fetched = |name: &str| {
+        let mut fields = change.fields.iter().map(|own| &own.field);
+        change.path == ARTIFACTS && fields.any(|field| field.strip_prefix(FETCHED) == Some(name))
+    };
+    let is_own =
+        |(file, own): &(String, &ManifestPlan)| change.path == path_of_manifest(file, own) || is_fetched(&own.name);
+    let (_, manifest) = project.plan.manifest_files().find(is_own)?;
+    let Content::Sequence(entries) = &project.spec.root()?.get("manifests")?.content else {
+        return None;
+    };
+    let named = |entry: &&Node<'_>| entry.get("name").and_then(Node::text) == Some(&manifest.name);
+    let entry = entries.iter().find(named)?;
+    let place = redact_spec(&project.spec).place(entry.span.start);
+    place.rsplit_once(':').map(|(line, _)| line.to_owned())
+}
+
+fn path_of_manifest(file: &str, manifest: &ManifestPlan) -> String {
+    format!("{MANIFESTS}{}/{file}", manifest.phase.directory())
+}
+
+fn lines_of_file(project: &Project, node: &NodePlan, path: &str) -> Result<Vec<String>, Failure> {
+    let mut lines = why::places_of_file(project, node, path)?;
+    if path.starts_with(MANIFESTS) {
+        // Those that make it the founder bring it all files of one.
+        let founder = why::places_of_file(project, node, INIT)?;
+        lines.retain(|line| !founder.contains(line));
+    }
+    Ok(lines)
+}
+
+/// The parts of a file to ask for: fields of YAML, the first line of others, and the whole of one that is new.
+fn parts(file: &FileChange) -> Vec<String> {
     if file.kind == "added" {
-        return Some(file.path.clone());
+        return vec![file.path.clone()];
     }
     if file.path.ends_with(".yaml") {
-        let (kind, pointer) = file.fields.first()?.field.split_once('/')?;
-        return Some(format!("{}#{kind}/{pointer}", file.path));
+        let fields = file.fields.iter().filter_map(|own| own.field.split_once('/'));
+        let parts = fields.map(|(kind, pointer)| format!("{}#{kind}/{pointer}", file.path));
+        return parts.collect();
     }
-    file.line.map(|line| format!("{}#{line}", file.path))
+    let line = file.line.map(|line| format!("{}#{line}", file.path));
+    line.into_iter().collect()
 }

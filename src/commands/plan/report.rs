@@ -37,6 +37,9 @@ pub(in super::super) struct Report<'a> {
     kubernetes: Versions,
     counts: Counts,
     machines: &'a [MachineChange],
+    /// Files of manifests that a script applies.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    manifests: &'a [FileChange],
     steps: Vec<Step>,
     /// The updates of an upgrade over several minors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -103,7 +106,7 @@ impl<'a> Report<'a> {
     pub(in super::super) fn new(
         project: &'a Project,
         update: &Update<'_>,
-        changes: &'a [MachineChange],
+        (changes, manifests): (&'a [MachineChange], &'a [FileChange]),
         counts: Counts,
     ) -> Self {
         let plan = &project.plan;
@@ -121,6 +124,7 @@ impl<'a> Report<'a> {
             },
             counts,
             machines: changes,
+            manifests,
             steps,
             upgrades: Vec::new(),
             findings: diagnostic::to_json(&redact_spec(&project.spec), &update.findings),
@@ -156,16 +160,14 @@ impl<'a> Report<'a> {
             lines.push(String::new());
             lines.push(coloured(change.action, &machine(change, &names)));
             lines.extend(change.reason.iter().map(|reason| format!("        {reason}")));
-            lines.extend(change.files.iter().take(FILES).flat_map(file));
-            if let Some(more) = change.files.len().checked_sub(FILES + 1) {
-                lines.push(format!("        and {} more files", more + 1));
-            }
+            lines.extend(files(&change.files));
         }
         if self.counts.manifests {
             lines.push(format!(
                 "\n{}",
                 yellow("  ~ manifests of plugins and add-ons: to apply")
             ));
+            lines.extend(files(self.manifests));
         }
         lines.extend(self.order());
         lines.extend(route::text(&self.upgrades));
@@ -297,6 +299,13 @@ pub(in super::super) fn machine(change: &MachineChange, names: &[&str]) -> Strin
     format!("{sign} {names}: {words}")
 }
 
+/// Files for people, the first of many.
+fn files(files: &[FileChange]) -> Vec<String> {
+    let more = files.len().checked_sub(FILES + 1);
+    let more = more.map(|more| format!("        and {} more files", more + 1));
+    files.iter().take(FILES).flat_map(file).chain(more).collect()
+}
+
 pub(in super::super) fn file(file: &FileChange) -> Vec<String> {
     let from = match file.spec.is_empty() {
         true => String::new(),
@@ -318,7 +327,11 @@ pub(in super::super) fn field(change: &FieldChange) -> String {
         old,
         new,
         hidden,
+        note,
     } = change;
+    if let Some(note) = note {
+        return format!("          {field}: {note}");
+    }
     if *hidden {
         return format!("          {field}: (not shown)");
     }

@@ -154,7 +154,8 @@ fn compared(
     update.check_upgrade(&changes);
     update.check_configuration(&changes);
     let counts = Counts::of(&changes, update.applied_manifests().is_some());
-    let report = plan::Report::new(project, update, &changes, counts);
+    let manifests = plan::manifests(project, update, last.map(|last| (last, args.tree.as_path())))?;
+    let report = plan::Report::new(project, update, (&changes, &manifests), counts);
     Ok(Some(Changes::of(&report, &changes, counts)))
 }
 

@@ -33,6 +33,7 @@ impl Update<'_> {
             record: base,
             fixed: &self.next.fixed,
             founding: &self.next.founding,
+            differing: &self.differing,
             applied: Applied {
                 configuration: self.render.applying.configuration != Apply::Never,
                 manifests: self.render.applying.manifests != Apply::Never && self.manifests_node().is_some(),

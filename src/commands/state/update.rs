@@ -9,18 +9,18 @@ use firelay_yaml::diagnostic::Diagnostic;
 use time::{Duration, OffsetDateTime};
 
 use super::{
-    super::{assembly::Assembly, failure::Failure, project::Project, streams},
+    super::{assembly::Assembly, documents, failure::Failure, last_tree::settings, project::Project, streams},
     State,
     base::{
         adopted, behind, caught_up, contradiction, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded,
     },
 };
 use crate::{
-    changes::{Action, Configuration, Handler, MachineChange},
+    changes::{Action, Configuration, Handler, MachineChange, founding::Applied},
     cli::StateArgs,
     node::{NodeFile, kubeadm::INIT},
     plan::NodePlan,
-    record::{self, Founding, MachineRecord, Record},
+    record::{self, Differing, Founding, MachineRecord, Record},
     secrets::Bundle,
     tree::{Manifest, Role},
 };
@@ -104,6 +104,8 @@ pub struct Update<'a> {
     founder: Vec<NodeFile>,
     /// kubeadm's configuration, if machines apply it.
     configuration: Option<Configuration>,
+    /// What differs from the settings of the founder that the tree in place keeps, without values.
+    pub(super) differing: Differing,
 }
 
 impl<'a> Update<'a> {
@@ -130,6 +132,7 @@ impl<'a> Update<'a> {
             accepted: Vec::new(),
             founder: Vec::new(),
             configuration: None,
+            differing: Differing::default(),
             render,
             state,
             base,
@@ -144,6 +147,7 @@ impl<'a> Update<'a> {
         update.date();
         update.next.founding = update.founding()?;
         update.configuration = update.changed_configuration();
+        update.differing = update.differing(last);
         update.refuse_ended()?;
         update.findings = update.check();
         Ok(update)
@@ -189,11 +193,31 @@ impl<'a> Update<'a> {
         self.configuration.as_ref()
     }
 
-    /// Adds what running machines do for kubeadm's configuration.
-    pub fn configure(&self, changes: &mut [MachineChange]) {
-        if let Some(configuration) = &self.configuration {
-            configuration.apply_to(changes);
-        }
+    /// The files that a founder would have; none in a render of some machines.
+    pub fn founder(&self) -> &[NodeFile] {
+        &self.founder
+    }
+
+    /// The settings of the founder that the tree in place keeps, as far as they are those of the record.
+    pub fn applied(&self, last: &Manifest) -> Option<Applied> {
+        let recorded = &self.base.as_ref()?.founding;
+        Some(settings(last, self.render.out)?.recorded_in(recorded))
+    }
+
+    fn differing(&self, last: Option<&Manifest>) -> Differing {
+        let changed = !self.founder.is_empty() && !self.changed_settings().is_empty();
+        let applied = last.filter(|_| changed).and_then(|last| self.applied(last));
+        let new = || documents::applied(self.render.bundle, &self.founder);
+        applied
+            .map(|applied| applied.changes(&new(), &|_, _| true).names())
+            .unwrap_or_default()
+    }
+
+    /// The parts of the founder's settings that are not those of the record.
+    pub fn changed_settings(&self) -> Vec<Founding> {
+        let base = self.base.as_ref();
+        let differs = |part: &Founding| base.is_some_and(|base| base.applies_otherwise(&self.next.founding, *part));
+        Founding::ALL.into_iter().filter(differs).collect()
     }
 
     /// Without a control plane that runs, nobody applies the configuration, and the record keeps that of before.
@@ -230,7 +254,9 @@ impl<'a> Update<'a> {
                  keep that of the cluster, have one of them created anew by firelay, and make the change then (docs/adopt.md)"
             }
         };
-        self.findings.push(Diagnostic::warning("FL1221", message).help(help));
+        let label = self.differing.label(Founding::Cluster);
+        let finding = Diagnostic::warning("FL1221", message).label(label);
+        self.findings.push(finding.help(help));
     }
 
     /// The machine on which they are applied.
@@ -330,9 +356,7 @@ impl<'a> Update<'a> {
         if let Some(base) = self.base.as_ref().filter(|_| !whole) {
             return Ok(base.founding.clone());
         }
-        let assembly = Assembly::new(project, bundle, false)?;
-        let founder = project.plan.founder();
-        self.founder = assembly.files(founder, &assembly.pki(founder)?)?.files;
+        self.founder = documents::founder_files(project, bundle)?;
         Ok(record::founding(bundle, &self.founder))
     }
 

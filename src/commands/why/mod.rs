@@ -63,12 +63,23 @@ pub(super) fn spec_places(project: &Project, node: &NodePlan, address: &str) -> 
     if is_closed(&address.thing, node, &patched) {
         return Ok(Vec::new());
     }
-    let Ok(subject) = Subject::find(&address, &patched) else {
-        return Ok(Vec::new());
-    };
-    let (spec, reading) = (redact_spec(&project.spec), subject.read(&patched));
-    let context = VariantContext::new(project, node, &subject, &reading);
-    Ok(context.spec_lines(&spec).iter().map(Line::place).collect())
+    match Subject::find(&address, &patched) {
+        Ok(subject) => Ok(places(project, node, &subject, &patched)),
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
+/// The lines of the spec without which a machine does not have a file.
+pub(super) fn places_of_file(project: &Project, node: &NodePlan, path: &str) -> Result<Vec<String>, Failure> {
+    let patched = preview(project, node, FAKE_SECRETS[0])?;
+    let subject = Subject::presence(Thing::File(path.to_owned()));
+    Ok(places(project, node, &subject, &patched))
+}
+
+fn places(project: &Project, node: &NodePlan, subject: &Subject, patched: &Patched) -> Vec<String> {
+    let (spec, reading) = (redact_spec(&project.spec), subject.read(patched));
+    let context = VariantContext::new(project, node, subject, &reading);
+    context.spec_lines(&spec).iter().map(Line::place).collect()
 }
 
 fn answer(project: &Project, node: &NodePlan, address: &Address, args: &Why) -> Result<Answer, Failure> {

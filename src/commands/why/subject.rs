@@ -57,6 +57,8 @@ pub(super) struct Subject {
 #[derive(Clone, Debug)]
 enum What {
     Whole,
+    /// Whether the file is there.
+    Presence,
     /// A line, by its text.
     Line(String),
     Value {
@@ -123,12 +125,22 @@ impl Subject {
         Ok(Self { thing, what })
     }
 
+    /// Whether a file is there.
+    pub(super) fn presence(thing: Thing) -> Self {
+        let what = What::Presence;
+        Self { thing, what }
+    }
+
     /// The content of the subject in a machine's files.
     pub(super) fn read(&self, patched: &Patched) -> Reading {
-        let Some(text) = text_of(&self.thing, &patched.files) else {
-            return Reading::Gone;
+        let text = text_of(&self.thing, &patched.files);
+        let text = match (text, &self.what) {
+            (Some(text), _) => text,
+            (None, What::Presence) => return Reading::Nothing,
+            (None, _) => return Reading::Gone,
         };
         match &self.what {
+            What::Presence => Reading::Text(String::new()),
             What::Whole => Reading::Text(text.to_owned()),
             What::Line(line) if text.lines().any(|other| other == line) => Reading::Text(line.clone()),
             What::Line(_) => Reading::Nothing,
@@ -217,16 +229,28 @@ fn value(thing: &Thing, kind: Option<&str>, pointer: &Pointer, patched: &Patched
     if let (Some(kind), []) = (kind, of_kind.as_slice()) {
         return Err(not_there("document of kind", kind, &kinds(&documents)));
     }
-    let tried = of_kind
+    let named = of_kind
+        .iter()
+        .filter_map(|document| Some((*document, below_name(document, pointer)?)));
+    let named: Vec<_> = named.collect();
+    let tried = match named.is_empty() || kind.is_none() {
+        true => of_kind
+            .into_iter()
+            .map(|document| (document, pointer.clone()))
+            .collect(),
+        false => named,
+    };
+    let tried = tried
         .into_iter()
-        .map(|document| Ok((Identity::of(document), steps(&document.root, pointer)?)));
+        .map(|(document, pointer)| Ok((Identity::of(document), steps(&document.root, &pointer)?)));
     let (found, lost): (Vec<_>, Vec<Result<_, String>>) = tried.partition(Result::is_ok);
     let mut found: Vec<_> = found.into_iter().flatten().collect();
     let lost: Vec<_> = lost.into_iter().filter_map(Result::err).collect();
     let kinds = kinds(&documents).join(", ");
     if found.len() > 1 {
         return Err(format!(
-            "several documents of {path} have this: write the kind before the pointer, {path}#KIND/…; kinds: {kinds}"
+            "several documents of {path} have this: write the kind before the pointer, {path}#KIND/…, or kind, namespace and name, \
+             {path}#KIND/NAMESPACE/NAME/…; kinds: {kinds}"
         ));
     }
     if let Some((identity, steps)) = found.pop() {
@@ -238,6 +262,17 @@ fn value(thing: &Thing, kind: Option<&str>, pointer: &Pointer, patched: &Patched
     let only = lost.first().filter(|_| documents.len() == 1 || kind.is_some());
     let none = || format!("no document of {path} has this; documents: {kinds}");
     Err(near.or(only).cloned().unwrap_or_else(none))
+}
+
+/// The pointer after the namespace and the name of an object; `None` if it does not begin with them.
+fn below_name(document: &YamlDocument, pointer: &Pointer) -> Option<Pointer> {
+    let metadata = document.root.get("metadata")?;
+    let name = metadata.get("name")?.text()?;
+    let namespace = metadata.get("namespace").and_then(Node::text);
+    let parts: Vec<_> = namespace.into_iter().chain([name]).collect();
+    let own = pointer.0.iter().map(String::as_str);
+    let begins = pointer.0.len() >= parts.len() && own.zip(&parts).all(|(own, part)| own == *part);
+    begins.then(|| Pointer(pointer.0[parts.len()..].to_vec()))
 }
 
 fn kinds(documents: &[YamlDocument]) -> Vec<&str> {
@@ -269,6 +304,7 @@ struct Step {
 const NAMES: [&str; 3] = ["name", "key", "mountPath"];
 
 fn steps(root: &Node<'static>, pointer: &Pointer) -> Result<Vec<Step>, String> {
+    let pointer = numbered(root, pointer);
     pointer.of(root).map_err(|lost| {
         let (label, help) = lost.describe();
         help.map_or(label.clone(), |help| format!("{label}\n  = help: {help}"))
@@ -285,6 +321,24 @@ fn steps(root: &Node<'static>, pointer: &Pointer) -> Result<Vec<Step>, String> {
         });
     }
     Ok(steps)
+}
+
+/// The pointer with numbers in place of the names of elements of lists.
+fn numbered(root: &Node<'static>, pointer: &Pointer) -> Pointer {
+    let mut node = Some(root);
+    let part = |part: &String| {
+        let next = |part: &str| Pointer(vec![part.to_owned()]).of(node?).ok();
+        let items = match node.map(|node| &node.content) {
+            Some(Content::Sequence(items)) if next(part).is_none() => items.as_slice(),
+            _ => &[],
+        };
+        let named = |item: &Node<'_>| item.get("name").and_then(Node::text) == Some(part);
+        let number = items.iter().position(named).map(|number| number.to_string());
+        let part = number.unwrap_or_else(|| part.clone());
+        node = next(&part);
+        part
+    };
+    Pointer(pointer.0.iter().map(part).collect())
 }
 
 fn identity(element: &Node<'_>) -> Option<(Option<&'static str>, String)> {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::desk::Desk;
-use crate::support::tree;
+use crate::support::{golden::Golden, tree};
 
 fn founded(example: &str) -> Desk {
     let desk = Desk::of(example);
@@ -584,4 +584,106 @@ fn another_network_creates_machines_anew() {
     let replaced =
         "-/+ worker-1, worker-2, worker-3: to replace\n        user-data\n          network-config: (not shown)\n";
     assert!(plan.stdout.contains(replaced), "{plan:?}");
+}
+
+/// A cluster whose founder has applied arguments, an add-on and a manifest of the user.
+fn founded_with_settings() -> Desk {
+    let desk = Desk::of("ha-ubuntu");
+    let own = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: own, namespace: default }\ndata: { x: plain-1 }\n---\napiVersion: v1\nkind: Secret\n\
+               metadata: { name: own, namespace: default }\nstringData: { x: hunter2222 }\n";
+    desk.write("own.yaml", own);
+    let spec = desk.read("cluster.yaml").replace("platform: aws", "platform: proxmox");
+    let further = "addons:\n  metricsServer: {}\nmanifests:\n  - name: own\n    source: own.yaml\n";
+    desk.write("cluster.yaml", &(spec + further));
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.run(&["founded"]).code, 0);
+    assert_eq!(desk.run(&["render"]).code, 0);
+    desk
+}
+
+fn edit(desk: &Desk, file: &str, pairs: &[(&str, &str)]) {
+    let text = desk.read(file);
+    let edited = pairs.iter().fold(text, |text, (old, new)| {
+        assert!(text.contains(old), "{old}");
+        text.replace(old, new)
+    });
+    desk.write(file, &edited);
+}
+
+/// Settings that no document carries are named with line of the spec, file and field; of secrets the name alone.
+#[test]
+fn settings_of_the_founder_have_lines_and_fields() {
+    let desk = founded_with_settings();
+    assert!(!desk.read("out/founding.json").contains("hunter2222"));
+    let arguments = "kubernetes: { version: 1.36.4, apiServer: { extraArgs: [{ name: v, value: \"3\" }] }, kubelet: { config: { maxPods: 80 } } }";
+    edit(
+        &desk,
+        "cluster.yaml",
+        &[
+            ("kubernetes: { version: 1.36.4 }", arguments),
+            ("backend: vxlan", "backend: host-gw"),
+            ("metricsServer", "dnsAutoscaler"),
+        ],
+    );
+    edit(
+        &desk,
+        "own.yaml",
+        &[("plain-1", "plain-2"), ("hunter2222", "hunter3333")],
+    );
+    let ran = desk.run(&["plan", "--accept", "FL1224", "--accept", "FL1227"]);
+    let mut golden = Golden::open("plan");
+    golden.compare("founding.txt", ran.stdout.split_once('\n').unwrap().1);
+    golden.close();
+    let json = desk.run(&["plan", "--output", "json"]).json();
+    let file = &json["machines"][0]["files"][0];
+    assert_eq!(file["spec"][0], "cluster.yaml:6", "{file}");
+    assert_eq!(file["fields"][0]["new"], "3", "{file}");
+    assert_eq!(json["manifests"][1]["kind"], "added", "{json}");
+    let render = desk.run(&["render", "--accept", "FL1224", "--accept", "FL1227"]);
+    let note = "changed: ClusterConfiguration/apiServer/extraArgs/v/value, KubeletConfiguration/maxPods";
+    assert!(render.stderr.contains(note), "{render:?}");
+}
+
+/// Without the tree, with an edited one, or with one that is not of the record, the part is named and no field.
+#[test]
+fn settings_that_are_not_known_are_told_as_such() {
+    let desk = founded_with_settings();
+    let set = ["--set", "kubernetes.kubelet.config.maxPods=80", "--set", "addons={}"];
+    let plan = |desk: &Desk| desk.run(&[&["plan"], &set[..]].concat()).stdout;
+    let known = |text: &str| {
+        (
+            text.contains("KubeletConfiguration/maxPods"),
+            text.contains("metrics-server.yaml (removed)"),
+        )
+    };
+    assert_eq!(known(&plan(&desk)), (true, true));
+    let told = "kubeletConfiguration: was changed; the tree of the last render does not have what was applied\n";
+    let others = "manifests: was changed; the tree of the last render does not have what was applied\n";
+    let (record, tree) = (desk.read("firelay.state.yaml"), desk.read("out/founding.json"));
+    let digest = record
+        .lines()
+        .find(|line| line.starts_with("  kubeletConfiguration: "))
+        .unwrap();
+    desk.write(
+        "firelay.state.yaml",
+        &record.replace(digest, "  kubeletConfiguration: HMAC-SHA256:AAAAAAAAAAAAAAAAAAAAAA=="),
+    );
+    let text = plan(&desk);
+    assert!(known(&text) == (false, true) && text.contains(told), "{text}");
+    desk.write("firelay.state.yaml", &record);
+    desk.write("out/founding.json", &(tree + "\n"));
+    let text = plan(&desk);
+    assert!(
+        known(&text) == (false, false) && text.contains(told) && text.contains(others),
+        "{text}"
+    );
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    let text = plan(&desk);
+    assert!(
+        known(&text) == (false, false) && text.contains(told) && text.contains(others),
+        "{text}"
+    );
+    // The spec of the record makes it again.
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(known(&plan(&desk)), (true, true));
 }

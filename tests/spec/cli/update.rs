@@ -508,10 +508,9 @@ fn changed_configuration_of_the_cluster_gets_scripts() {
         let own = format!("  ~ {names}: to update in place: apply kubeadm's configuration, restart kubelet.service\n");
         assert!(plan.stdout.contains(&own), "{plan:?}");
     }
-    assert!(
-        plan.stdout.contains("          kubeletConfiguration: (not shown)\n"),
-        "{plan:?}"
-    );
+    let fields =
+        "        --set:1 → /etc/firelay/kubeadm/init.yaml\n          KubeletConfiguration/maxPods: (none) → \"80\"\n";
+    assert!(plan.stdout.contains(fields), "{plan:?}");
     assert!(!plan.stderr.contains("FL1221"), "{plan:?}");
     let ran = desk.run(&[&["update"], &KUBELET[..]].concat());
     assert!(ran.stderr.contains("wrote 6 scripts to out/update/1"), "{ran:?}");

@@ -98,7 +98,7 @@ fn render_one(renderer: &Renderer, pages: &Pages<'_>, finding: &Diagnostic, note
     let group = match (&shown, place) {
         (Some(shown), _) => title.element(shown.snippet(name, &finding.label)),
         (None, Some((within, span))) => without_excerpt(title.element(origin(within, span)), &finding.label),
-        (None, None) => title.element(Origin::path(name)),
+        (None, None) => without_excerpt(title.element(Origin::path(name)), &finding.label),
     };
     let help = finding.help.as_deref().map(|help| Level::HELP.message(help));
     let note = note.map(|note| Level::NOTE.message(note));

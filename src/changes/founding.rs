@@ -1,0 +1,201 @@
+//! Settings that only the founder applies, as each tree keeps them: after the founding no document has them, and a plan names the
+//! fields that differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use firelay_yaml::split;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    FieldChange, FileChange, Handler, configuration,
+    files::{self, FIELDS},
+};
+use crate::{
+    node::{ARTIFACTS, MANIFESTS, NodeFile, fetched_manifests, kubeadm::INIT},
+    record::{Differing, Founding},
+};
+
+/// Its name in a tree.
+pub const FOUNDING: &str = "founding.json";
+/// Keys of a Secret whose values are secrets.
+const SECRET: [&str; 2] = ["data", "stringData"];
+
+/// What a founder applies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// The keyed digest of each part, as in the record.
+    digests: BTreeMap<String, String>,
+    /// The files by their path on the founder. Values of Secrets are keyed digests.
+    files: BTreeMap<String, String>,
+}
+
+/// The changes of settings that only the founder applies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Fields of each part of kubeadm's configuration.
+    pub fields: BTreeMap<Founding, Vec<FieldChange>>,
+    /// Files of manifests.
+    pub manifests: Vec<FileChange>,
+}
+
+impl Applied {
+    /// Of the founder's files. `digest` hides a value of a Secret.
+    pub fn new(digests: BTreeMap<String, String>, founder: &[NodeFile], digest: &impl Fn(&str) -> String) -> Self {
+        let is_manifest = |file: &&NodeFile| file.path.starts_with(MANIFESTS);
+        let manifests = founder.iter().filter(is_manifest);
+        let manifests = manifests.map(|file| (file.path.clone(), without_secrets(&file.content, digest)));
+        let init = founder.iter().find(|file| file.path == INIT);
+        let init = init.map(|file| (INIT.to_owned(), configuration::shared(&file.content)));
+        let fetched: String = fetched_manifests(founder).map(|line| format!("{line}\n")).collect();
+        let fetched = (!fetched.is_empty()).then(|| (ARTIFACTS.to_owned(), fetched));
+        Self {
+            digests,
+            files: manifests.chain(init).chain(fetched).collect(),
+        }
+    }
+
+    /// Whether it is known what was applied of a part.
+    pub fn has(&self, part: Founding) -> bool {
+        self.digests.contains_key(part.name())
+    }
+
+    /// Without the parts that are not those of the record.
+    #[must_use]
+    pub fn recorded_in(mut self, recorded: &BTreeMap<String, String>) -> Self {
+        self.digests.retain(|name, digest| recorded.get(name) == Some(digest));
+        self
+    }
+
+    /// What differs in a newer one. `is_secret` tells of the values of a field in the file at a path.
+    pub fn changes(&self, new: &Self, is_secret: &impl Fn(&str, &FieldChange) -> bool) -> Changes {
+        let mut fields = self.fields(new, is_secret);
+        fields.retain(|part, _| self.has(*part));
+        let manifests = match self.has(Founding::Manifests) {
+            true => self.manifests(new, is_secret),
+            false => Vec::new(),
+        };
+        Changes { fields, manifests }
+    }
+
+    fn fields(
+        &self,
+        new: &Self,
+        is_secret: &impl Fn(&str, &FieldChange) -> bool,
+    ) -> BTreeMap<Founding, Vec<FieldChange>> {
+        let text = |own: &Self| own.files.get(INIT).cloned().unwrap_or_default();
+        let mut parts: BTreeMap<_, Vec<FieldChange>> = BTreeMap::new();
+        for (place, change) in files::differing_fields(INIT, &text(self), &text(new)).unwrap_or_default() {
+            let Some(part) = Founding::with_field(&place) else {
+                continue;
+            };
+            let own = parts.entry(part).or_default();
+            if own.len() < FIELDS {
+                let hidden = files::may_be_secret(&change) || is_secret(INIT, &change);
+                own.push(change.hidden_if(hidden));
+            }
+        }
+        parts
+    }
+
+    fn manifests(&self, new: &Self, is_secret: &impl Fn(&str, &FieldChange) -> bool) -> Vec<FileChange> {
+        let paths: BTreeSet<_> = self.files.keys().chain(new.files.keys()).collect();
+        let paths = paths.into_iter().filter(|path| *path != INIT);
+        let texts = paths.map(|path| (path, self.files.get(path), new.files.get(path)));
+        let differ = texts.filter(|(_, old, new)| old != new);
+        differ
+            .map(|(path, old, new)| {
+                let kind = match (old, new) {
+                    (None, _) => "added",
+                    (_, None) => "removed",
+                    _ => "changed",
+                };
+                let [old, new] = [old, new].map(|text| text.map(String::as_str).unwrap_or_default());
+                let found = match path == ARTIFACTS {
+                    true => fetched(old, new),
+                    false if kind == "changed" => files::content(path, old, new),
+                    false => Vec::new(),
+                };
+                let hide = |change: FieldChange| {
+                    let hidden = files::may_be_secret(&change) || is_secret(path, &change);
+                    change.hidden_if(hidden)
+                };
+                // The list has artifacts of the machine beside those of manifests.
+                let kind = if path == ARTIFACTS { "changed" } else { kind };
+                FileChange {
+                    fields: found.into_iter().map(|(_, own)| hide(own)).collect(),
+                    ..FileChange::applied(path, kind)
+                }
+            })
+            .collect()
+    }
+}
+
+impl Changes {
+    /// The names of fields and files.
+    pub fn names(&self) -> Differing {
+        let fields = self.fields.values().flatten();
+        Differing {
+            configuration: fields.map(|own| own.field.clone()).collect(),
+            manifests: self.manifests.iter().map(|own| own.path.clone()).collect(),
+        }
+    }
+}
+
+impl FileChange {
+    /// A file of manifests.
+    pub fn applied(path: &str, kind: &'static str) -> Self {
+        Self {
+            path: path.to_owned(),
+            kind,
+            handlers: BTreeSet::from([Handler::Apply]),
+            fields: Vec::new(),
+            line: None,
+            spec: Vec::new(),
+        }
+    }
+}
+
+/// Manifests that are fetched, by their name.
+fn fetched(old: &str, new: &str) -> Vec<(String, FieldChange)> {
+    let by_name = |text: &str| {
+        let lines = text.lines().filter_map(|line| line.split_once(' '));
+        lines.map(|(name, rest)| (name.to_owned(), rest.to_owned())).collect()
+    };
+    let mut fields = files::differing(&by_name(old), &by_name(new));
+    fields.truncate(FIELDS);
+    fields
+}
+
+/// The same documents, with digests in place of the values of Secrets.
+fn without_secrets(text: &str, digest: &impl Fn(&str) -> String) -> String {
+    let document = |text: &str| {
+        let Ok(mut value) = firelay_yaml::parse::<Value>(MANIFESTS, text) else {
+            return format!("# {}\n", digest(text));
+        };
+        match hide(&mut value, digest) {
+            true => firelay_yaml::emit(&value).unwrap_or_default(),
+            false => text.to_owned(),
+        }
+    };
+    let documents = split(text).into_iter().map(|range| &text[range]);
+    documents.map(document).collect::<Vec<_>>().join("---\n")
+}
+
+/// Whether an object holds a Secret, or is one.
+fn hide(object: &mut Value, digest: &impl Fn(&str) -> String) -> bool {
+    if let Some(items) = object.get_mut("items").and_then(Value::as_array_mut) {
+        let hidden: Vec<_> = items.iter_mut().map(|item| hide(item, digest)).collect();
+        return hidden.contains(&true);
+    }
+    if object.get("kind").and_then(Value::as_str) != Some("Secret") {
+        return false;
+    }
+    for key in SECRET {
+        let values = object.get_mut(key).and_then(Value::as_object_mut);
+        for value in values.into_iter().flat_map(|values| values.values_mut()) {
+            *value = digest(&value.to_string()).into();
+        }
+    }
+    true
+}
