@@ -26,6 +26,8 @@ const PEM: &str = "-----BEGIN ";
 const SECRET: [&str; 7] = ["token", "key", "password", "secret", "data", "environment", "auth"];
 /// Folders of the user's files and commands, which firelay does not parse.
 const USERS: [&str; 2] = ["/etc/firelay/files/", "/etc/firelay/commands/"];
+/// The first word of the place of a line.
+const LINE: &str = "line";
 /// The key that names an element of a list.
 const NAME: &str = "name";
 /// Keys of a document whose content is files.
@@ -119,11 +121,17 @@ impl FieldChange {
         }
     }
 
-    /// The same without its values, if they may be secret.
-    pub(super) fn hidden_if(self, is_secret: bool) -> Self {
-        match is_secret && self.note.is_none() {
-            true => Self::hidden(&self.field),
-            false => self,
+    /// The same without its values if they may be secret, and without names if it is said to be.
+    pub(super) fn unless(self, is_secret: impl Fn(&Self) -> bool, place: &str) -> Self {
+        match (is_secret(&self), self.note) {
+            (true, Some(note)) => Self::whole(place, note),
+            (true, None) => Self::hidden(place),
+            // The name of a setting in a line may be a part of a secret.
+            (false, None) if may_be_secret(&self) => match place.starts_with(LINE) {
+                true => Self::hidden(place),
+                false => Self::hidden(&self.field),
+            },
+            (false, _) => self,
         }
     }
 }
@@ -209,14 +217,10 @@ fn changed(
                 .or_else(|| renewal::handler(path, machines.0, machines.1))
                 .map(|handler| BTreeSet::from([handler]))
                 .or(handlers);
-            let hides = |change: &FieldChange| closed || may_be_secret(change) || is_secret(path, change);
+            let hides = |change: &FieldChange| closed || is_secret(path, change);
             fields = found
                 .into_iter()
-                .map(|(place, field)| match field.note.is_none() && hides(&field) {
-                    true => FieldChange::hidden(&place),
-                    false if place == field.field => field,
-                    false => field.without_name(),
-                })
+                .map(|(place, field)| field.unless(hides, &place).without_name())
                 .collect();
         }
         (one, other) if one != other => {
@@ -254,7 +258,7 @@ fn first_line(old: &str, new: &str) -> Option<usize> {
 }
 
 /// Whether the name of a field, or a value, says that it may be a secret.
-pub(super) fn may_be_secret(change: &FieldChange) -> bool {
+fn may_be_secret(change: &FieldChange) -> bool {
     let named = change.field.to_lowercase();
     let mut values = change.old.iter().chain(&change.new);
     SECRET.iter().any(|word| named.contains(word)) || values.any(|value| has_credentials(value))
@@ -305,38 +309,108 @@ pub(super) fn content(path: &str, old: &str, new: &str) -> Vec<(String, FieldCha
     fields
 }
 
-/// The fields of a structured file that differ, and objects that only one of the texts has; `None` of another file.
+/// The fields of a structured file that differ, and objects that only one of the texts has, each with a place without names; `None` of
+/// another file.
 pub(super) fn differing_fields(path: &str, old: &str, new: &str) -> Option<Vec<(String, FieldChange)>> {
     let (mut old, mut new) = (fields(path, old)?, fields(path, new)?);
-    let gone: Vec<_> = old.objects.difference(&new.objects).cloned().collect();
-    let come: Vec<_> = new.objects.difference(&old.objects).cloned().collect();
-    gone.iter().for_each(|object| old.forget(object));
-    come.iter().for_each(|object| new.forget(object));
-    let whole = |note| move |object: String| (object.clone(), FieldChange::whole(&object, note));
+    let gone = old.without(&new);
+    let come = new.without(&old);
+    gone.iter().for_each(|(object, _)| old.forget(object));
+    come.iter().for_each(|(object, _)| new.forget(object));
+    let whole = |note| move |(object, kind): (String, String)| (kind, FieldChange::whole(&object, note));
     let objects = { gone.into_iter().map(whole("removed")) }.chain(come.into_iter().map(whole("added")));
-    Some(objects.chain(differing(&old.values, &new.values)).collect())
+    let place = |field: &String| new.places.get(field).or_else(|| old.places.get(field)).cloned();
+    let values = differing(&old.values, &new.values).into_iter();
+    let values = values.map(|(field, change)| (place(&field).unwrap_or_default(), change));
+    Some(objects.chain(values).collect())
 }
 
 /// The scalars of a structured file, each by a pointer after the kind of its document: `Kind/key/0/key`.
 #[derive(Default)]
 struct Fields {
     values: BTreeMap<String, String>,
-    /// Objects with a name, as `Kind/namespace/name`, which their scalars begin with.
-    objects: BTreeSet<String>,
+    /// The same pointers with numbers in place of names, which may be secret as well.
+    places: BTreeMap<String, String>,
+    /// Objects with a name, as `Kind/namespace/name`, which their scalars begin with, and their kinds.
+    objects: BTreeMap<String, String>,
+}
+
+/// A pointer with names, and one without.
+#[derive(Clone)]
+struct At {
+    named: String,
+    place: String,
+}
+
+impl At {
+    fn below(&self, name: &str, place: &str) -> Self {
+        let below = |at: &str, part: &str| match at.is_empty() {
+            true => escaped(part),
+            false => format!("{at}/{}", escaped(part)),
+        };
+        Self {
+            named: below(&self.named, name),
+            place: below(&self.place, place),
+        }
+    }
 }
 
 impl Fields {
+    /// Objects that another text does not have.
+    fn without(&self, other: &Self) -> Vec<(String, String)> {
+        let objects = self.objects.clone().into_iter();
+        objects
+            .filter(|(object, _)| !other.objects.contains_key(object))
+            .collect()
+    }
+
     fn forget(&mut self, object: &str) {
         let is_below = |field: &String| field.strip_prefix(object).is_some_and(|rest| rest.starts_with('/'));
         self.values.retain(|field, _| !is_below(field));
+    }
+
+    fn add(&mut self, value: &Value, at: At) {
+        let text = match value {
+            Value::Object(entries) => {
+                return entries
+                    .iter()
+                    .for_each(|(key, value)| self.add(value, at.below(key, key)));
+            }
+            Value::Array(items) => return self.add_items(items, &at),
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        self.places.insert(at.named.clone(), at.place);
+        self.values.insert(at.named, text);
+    }
+
+    fn add_items(&mut self, items: &[Value], at: &At) {
+        let names = names(items);
+        for (number, item) in items.iter().enumerate() {
+            let place = number.to_string();
+            // Another element before it does not change its name.
+            let name = names.as_ref().map(|names| names[number]);
+            let below = at.below(name.unwrap_or(&place), &place);
+            match item.as_object().filter(|_| name.is_some()) {
+                Some(entries) => entries
+                    .iter()
+                    .filter(|(key, _)| *key != NAME)
+                    .for_each(|(key, value)| self.add(value, below.below(key, key))),
+                None => self.add(item, below),
+            }
+        }
     }
 }
 
 fn fields(path: &str, text: &str) -> Option<Fields> {
     let ends = |endings: &[&str]| endings.iter().any(|ending| path.ends_with(ending));
     let mut found = Fields::default();
+    let at = |named: &str, place: &str| At {
+        named: named.to_owned(),
+        place: place.to_owned(),
+    };
     if ends(&[".json", ".ign"]) {
-        collect(&serde_json::from_str(text).ok()?, String::new(), &mut found.values);
+        found.add(&serde_json::from_str(text).ok()?, at("", ""));
         return Some(found);
     }
     if !ends(&[".yaml", ".yml"]) {
@@ -347,11 +421,11 @@ fn fields(path: &str, text: &str) -> Option<Fields> {
         let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
         let object = [&value["metadata"]["namespace"], &value["metadata"]["name"]];
         let object: Vec<_> = object.into_iter().filter_map(Value::as_str).map(escaped).collect();
-        let at = [&[kind.to_owned()], object.as_slice()].concat().join("/");
+        let named = [&[kind.to_owned()], object.as_slice()].concat().join("/");
         if !object.is_empty() {
-            found.objects.insert(at.clone());
+            found.objects.insert(named.clone(), kind.to_owned());
         }
-        collect(&value, at, &mut found.values);
+        found.add(&value, at(&named, kind));
     }
     Some(found)
 }
@@ -359,28 +433,6 @@ fn fields(path: &str, text: &str) -> Option<Fields> {
 /// A part of a JSON pointer (RFC 6901 section 3).
 fn escaped(part: &str) -> String {
     part.replace('~', "~0").replace('/', "~1")
-}
-
-fn collect(value: &Value, at: String, found: &mut BTreeMap<String, String>) {
-    let below = |key: &str| match at.is_empty() {
-        true => escaped(key),
-        false => format!("{at}/{}", escaped(key)),
-    };
-    match value {
-        Value::Object(entries) => entries
-            .iter()
-            .for_each(|(key, value)| collect(value, below(key), found)),
-        Value::Array(items) => match names(items) {
-            // Another element before it does not change its name.
-            Some(names) => names.into_iter().zip(items).for_each(|(name, item)| {
-                let others = item.as_object().into_iter().flatten().filter(|(key, _)| *key != NAME);
-                others.for_each(|(key, value)| collect(value, format!("{}/{}", below(name), escaped(key)), found));
-            }),
-            None => (items.iter().enumerate()).for_each(|(at, value)| collect(value, below(&at.to_string()), found)),
-        },
-        Value::String(text) => drop(found.insert(at, text.clone())),
-        value => drop(found.insert(at, value.to_string())),
-    }
 }
 
 /// The names of a list's elements, if each has one of its own and something beside it.
@@ -432,7 +484,7 @@ fn setting(line: &str) -> Option<&str> {
 }
 
 fn line_change(at: Option<usize>, old: Option<&str>, new: Option<&str>) -> (String, FieldChange) {
-    let place = at.map_or_else(|| "line".to_owned(), |at| format!("line {}", at + 1));
+    let place = at.map_or_else(|| LINE.to_owned(), |at| format!("{LINE} {}", at + 1));
     let field = new.or(old).and_then(setting);
     let change = FieldChange::new(field.unwrap_or(&place), old, new);
     (place, change)

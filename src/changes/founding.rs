@@ -91,8 +91,7 @@ impl Applied {
             };
             let own = parts.entry(part).or_default();
             if own.len() < FIELDS {
-                let hidden = files::may_be_secret(&change) || is_secret(INIT, &change);
-                own.push(change.hidden_if(hidden));
+                own.push(change.unless(|change| is_secret(INIT, change), &place));
             }
         }
         parts
@@ -116,14 +115,13 @@ impl Applied {
                     false if kind == "changed" => files::content(path, old, new),
                     false => Vec::new(),
                 };
-                let hide = |change: FieldChange| {
-                    let hidden = files::may_be_secret(&change) || is_secret(path, &change);
-                    change.hidden_if(hidden)
-                };
                 // The list has artifacts of the machine beside those of manifests.
                 let kind = if path == ARTIFACTS { "changed" } else { kind };
                 FileChange {
-                    fields: found.into_iter().map(|(_, own)| hide(own)).collect(),
+                    fields: found
+                        .into_iter()
+                        .map(|(place, own)| own.unless(|change| is_secret(path, change), &place))
+                        .collect(),
                     ..FileChange::applied(path, kind)
                 }
             })

@@ -371,10 +371,21 @@ impl Secrets {
         }
     }
 
-    /// Whether a field of a file may hold one.
+    /// Whether a field of a file may hold one, or its name.
     pub(in super::super) fn hide(&self, path: &str, change: &FieldChange) -> bool {
+        self.manifests.contains(path) || self.are_in(change)
+    }
+
+    /// Whether one of the values is in a field or in its name.
+    pub(super) fn are_in(&self, change: &FieldChange) -> bool {
         let is_in = |value: &String| self.values.iter().any(|secret| value.contains(secret.as_str()));
-        self.manifests.contains(path) || change.old.iter().chain(&change.new).any(is_in)
+        let values = change.old.iter().chain(&change.new);
+        values.chain([&change.field]).any(is_in)
+    }
+
+    /// Whether a file is a manifest of the user. Names of its objects are shown, and no value.
+    pub(super) fn has_manifest(&self, path: &str) -> bool {
+        self.manifests.contains(path)
     }
 }
 

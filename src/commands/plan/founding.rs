@@ -92,7 +92,18 @@ fn differences(project: &Project, update: &Update<'_>, applied: Option<&Applied>
     };
     let secrets = Secrets::of(project, update.bundle());
     let new = documents::applied(update.bundle(), update.founder());
-    applied.changes(&new, &|path, change| secrets.hide(path, change))
+    let mut changes = applied.changes(&new, &|_, change| secrets.are_in(change));
+    let own = changes
+        .manifests
+        .iter_mut()
+        .filter(|file| secrets.has_manifest(&file.path));
+    for field in own
+        .flat_map(|file| &mut file.fields)
+        .filter(|field| field.note.is_none())
+    {
+        *field = FieldChange::hidden(&field.field);
+    }
+    changes
 }
 
 /// The settings that a tree keeps. Of the tree in place only those of the record count: another render may have changed them since.

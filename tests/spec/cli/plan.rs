@@ -85,7 +85,7 @@ fn a_plan_names_line_file_and_field_and_orders_the_steps() {
     for text in [
         "  ~ cp1, cp2, cp3: to update in place: change the kubelet's flags, restart kubelet.service\n",
         "--set:1 → /etc/firelay/kubeadm/join.yaml\n",
-        "kubeletExtraArgs/1/value: (none) → \"3\"\n",
+        "kubeletExtraArgs/v/value: (none) → \"3\"\n",
         "  1. update control plane cp1\n  2. update control plane cp2\n  3. update control plane cp3\n",
         "  4. update 2 workers worker-1, worker-2\n  5. update worker worker-3\n",
         "Plan: 0 to add, 6 to update in place, 0 to replace, 0 to remove.\n",
@@ -640,7 +640,7 @@ fn settings_of_the_founder_have_lines_and_fields() {
     assert_eq!(file["fields"][0]["new"], "3", "{file}");
     assert_eq!(json["manifests"][1]["kind"], "added", "{json}");
     let render = desk.run(&["render", "--accept", "FL1224", "--accept", "FL1227"]);
-    let note = "changed: ClusterConfiguration/apiServer/extraArgs/v/value, KubeletConfiguration/maxPods";
+    let note = "changed: ClusterConfiguration/apiServer/extraArgs/0/value, KubeletConfiguration/maxPods";
     assert!(render.stderr.contains(note), "{render:?}");
 }
 
