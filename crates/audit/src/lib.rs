@@ -25,6 +25,7 @@ mod report;
 mod search;
 mod secret;
 mod seen;
+mod shortened;
 mod table;
 mod tree;
 

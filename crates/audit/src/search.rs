@@ -15,7 +15,7 @@ use crate::{
     contents::{Contents, Key, wrapping},
     der::{self, Structure},
     layers::{Piece, Reader, Wrap, is_coded, is_text, unescaped, unpack, unpack_piece},
-    patterns,
+    patterns, shortened,
 };
 
 impl Contents {
@@ -95,6 +95,7 @@ impl<'c> Search<'c> {
     fn unpacked(catalogue: &Catalogue, text: &[u8]) -> (Contents, usize) {
         let mut search = Search::new(catalogue, &[]);
         search.marks(&[], text);
+        search.shortened(text);
         let unpacked = unpack_piece(text, &mut search);
         let mut contents = search.contents;
         contents.unsearched = contents.unsearched.or(unpacked.unsearched);
@@ -113,6 +114,10 @@ impl<'c> Search<'c> {
         patterns::marks(escaped.as_ref().map_or(layer, |text| text.as_slice()), &mut |mark| {
             self.mark(wraps, mark);
         });
+    }
+
+    fn shortened(&mut self, text: &[u8]) {
+        self.contents.shortened.extend(shortened::find(text));
     }
 
     fn mark(&mut self, wraps: &[Wrap], mark: patterns::Mark) {
@@ -153,6 +158,7 @@ impl Reader for Search<'_> {
     fn layer(&mut self, wraps: &[Wrap], layer: &[u8]) {
         self.known(wraps, &squeezed(layer));
         self.marks(wraps, layer);
+        self.shortened(layer);
         // In text only base64 and hex can hold a secret, and both survive the squeezing.
         if !is_text(layer) {
             self.known(wraps, layer);

@@ -387,6 +387,19 @@ pub const CASES: &[Case] = &[
     case("FL1030", "certificate that is empty", "ha-ubuntu", |tree| {
         tree.edit_file("cp2", "/etc/firelay/pki/front-proxy-client.crt", |_| "\n".to_owned());
     }),
+    case("FL1030", "public keys that no step computes", "ha-ubuntu", |tree| {
+        let is_step = |file: &Value| file["path"].as_str().unwrap().ends_with("/11-public-keys");
+        tree.edit("cp1", |config| {
+            config["write_files"]
+                .as_array_mut()
+                .unwrap()
+                .retain(|file| !is_step(file));
+        });
+    }),
+    case("FL1031", "public key of another private key", "ha-ubuntu", |tree| {
+        let key = tree.text("cp1", "/etc/firelay/pki/apiserver.key");
+        tree.edit_file("cp1", "/etc/firelay/pki/front-proxy-client.key", |_| key);
+    }),
     case("FL1031", "certificate of another authority", "ha-ubuntu", |tree| {
         let mut other = Tampered::of("external-etcd");
         for ending in ["crt", "key"] {
