@@ -403,8 +403,43 @@ static CODED: [bool; 256] = {
     coded
 };
 
-/// Longest runs of bytes of a kind.
+/// Longest runs of bytes of a kind. Where the last byte of so many is of another kind, the ones before it are not looked at.
 fn runs(text: &[u8], shortest: usize, of: impl Fn(u8) -> bool) -> impl Iterator<Item = &[u8]> {
-    text.split(move |byte| !of(*byte))
-        .filter(move |run| run.len() >= shortest)
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        loop {
+            let (first, behind) = rest.split_at_checked(shortest)?;
+            if let Some(at) = first.iter().rposition(|byte| !of(*byte)) {
+                rest = &rest[at + 1..];
+                continue;
+            }
+            let more = behind.iter().position(|byte| !of(*byte)).unwrap_or(behind.len());
+            let (run, behind) = rest.split_at(shortest + more);
+            rest = behind;
+            return Some(run);
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_the_long_parts_between_other_bytes() {
+        let mut state = 1_u64;
+        for length in 0..200 {
+            let mut byte = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                if state >> 61 == 0 { b' ' } else { b'a' }
+            };
+            let text: Vec<u8> = (0..length).map(|_| byte()).collect();
+            for shortest in [1, 2, 5, 24] {
+                let found: Vec<_> = runs(&text, shortest, is_coded).collect();
+                let parts = text.split(|byte| !is_coded(*byte));
+                let wanted: Vec<_> = parts.filter(|part| part.len() >= shortest).collect();
+                assert_eq!(found, wanted);
+            }
+        }
+    }
 }
