@@ -13,6 +13,7 @@ mod certificate;
 mod contents;
 mod der;
 mod encodings;
+mod ends;
 mod finding;
 mod key_index;
 mod layers;

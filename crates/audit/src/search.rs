@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use firelay_base::shared_end::SharedEnd;
 use memchr::memmem;
 use x509_parser::{
     certificate::X509Certificate,
@@ -14,7 +15,8 @@ use crate::{
     certificate::Certificate,
     contents::{Contents, Key, wrapping},
     der::{self, Structure},
-    layers::{Piece, Reader, Wrap, is_coded, is_text, unescaped, unpack, unpack_piece},
+    ends::End,
+    layers::{Piece, Reader, Wrap, is_coded, is_text, pieces_of_end, unescaped, unpack, unpack_piece},
     patterns, shortened,
 };
 
@@ -91,6 +93,18 @@ impl<'c> Search<'c> {
         (search.contents, unpacked.1)
     }
 
+    /// The contents of an end of many texts; `None` for one that is to be searched with what is before it.
+    fn searched_end(catalogue: &Catalogue, end: &Arc<SharedEnd>) -> Option<End> {
+        let mut search = Search::new(catalogue, &[]);
+        let pieces = pieces_of_end(end.text(), catalogue.longest())?;
+        let unpacked = pieces.into_iter().map(|piece| search.piece(&[], piece)).sum();
+        Some(End {
+            of: end.clone(),
+            contents: search.contents,
+            unpacked,
+        })
+    }
+
     /// The marks of a text and everything that is packed in it.
     fn unpacked(catalogue: &Catalogue, text: &[u8]) -> (Contents, usize) {
         let mut search = Search::new(catalogue, &[]);
@@ -153,6 +167,20 @@ impl Reader for Search<'_> {
         let file = self.earlier.iter().find(|file| *file.bytes == layer)?;
         self.contents.add(wraps, &file.contents);
         Some(file.unpacked)
+    }
+
+    fn inflated(&mut self, packed: &[u8], most: usize) -> Option<Zeroizing<Vec<u8>>> {
+        let catalogue = self.catalogue;
+        let search = |end: &Arc<SharedEnd>| Self::searched_end(catalogue, end);
+        catalogue.ends.inflated(packed, most, search)
+    }
+
+    fn end(&mut self, text: &[u8]) -> Option<Arc<End>> {
+        self.catalogue.ends.of(text)
+    }
+
+    fn add_end(&mut self, wraps: &[Wrap], end: &End) {
+        self.contents.add(wraps, &end.contents);
     }
 
     fn layer(&mut self, wraps: &[Wrap], layer: &[u8]) {
