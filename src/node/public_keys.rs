@@ -1,5 +1,5 @@
 //! Certificates without their public keys, for a document that has no room for them
-//! (docs/adr/0035-public-keys-are-computed.md).
+//! (docs/adr/0034-public-keys-are-computed.md).
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
