@@ -7,7 +7,7 @@ use super::{
     environment::Validity,
     etcd, firewall, host, interfaces, kernel,
     kubeadm::{self, JoinCredentials},
-    network, tools, units,
+    network, public_keys, tools, units,
 };
 use crate::{
     addons::Phase,
@@ -46,6 +46,9 @@ pub fn assemble(shared: &Shared<'_>, node: &NodePlan, pki: &NodePki) -> Result<N
         not_after: pki.expires,
     };
     let mut files: Vec<_> = pki.files.iter().map(staged).collect();
+    if boot::leaves_out_public_keys(node, founder) {
+        public_keys::leave_out(&mut files);
+    }
     files.extend(host(shared, node)?);
     files.extend(endpoint::files(plan, node)?);
     if node.roles.etcd {

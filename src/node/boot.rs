@@ -236,6 +236,11 @@ fn reports_on_cluster(node: &NodePlan, founder: bool) -> bool {
     node.roles.control_plane && !(founder && is_small(node))
 }
 
+/// A founder's document on EC2 has no room for the public keys of its certificates, which the machine can compute. A payload has.
+pub(super) fn leaves_out_public_keys(node: &NodePlan, founder: bool) -> bool {
+    founder && is_small(node) && node.delivery.pointer.is_none()
+}
+
 /// OCI runtimes of add-ons that the node fetches.
 fn programs<'p>(plan: &'p Plan, node: &NodePlan) -> Vec<&'p str> {
     let handlers = plan.requirements.runtimes.iter();
@@ -295,6 +300,7 @@ fn holds(condition: Condition, plan: &Plan, node: &NodePlan, founder: bool) -> b
     let (roles, host) = (node.roles, &*node.host);
     match condition {
         Condition::PackageSources => !host.package_sources.is_empty(),
+        Condition::PublicKeys => leaves_out_public_keys(node, founder),
         Condition::Files => host::placed(host).next().is_some(),
         Condition::Disks => !host.disks.is_empty(),
         Condition::TrustedCas => !host.trusted_cas.is_empty(),

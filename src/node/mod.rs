@@ -5,6 +5,7 @@ mod assembly;
 mod environment;
 mod error;
 mod model;
+mod public_keys;
 mod render;
 mod steps;
 

@@ -37,6 +37,8 @@ pub(super) struct Step {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Condition {
     PackageSources,
+    /// Certificates in the document lack their public keys.
+    PublicKeys,
     Files,
     Disks,
     TrustedCas,

@@ -21,7 +21,9 @@ use firelay::{
 };
 use firelay_yaml::diagnostic::Source;
 use rayon::prelude::*;
-use support::{Example, Files, documents, examples, output, read_cloud_init, read_document, said, succeed};
+use support::{
+    Example, Files, documents, examples, output, public_keys, read_cloud_init, read_document, said, succeed,
+};
 
 /// Every example, rendered once.
 struct Rendered {
@@ -81,7 +83,7 @@ fn as_files(node: &NodeFiles) -> Files {
         });
         std::iter::once((path, (0o644, unit.content.to_string()))).chain(dropins.collect::<Vec<_>>())
     });
-    files.chain(units).collect()
+    public_keys::completed(files.chain(units).collect())
 }
 
 #[test]

@@ -5,6 +5,7 @@ pub mod golden;
 pub mod machine;
 pub mod openapi;
 pub mod plan;
+pub mod public_keys;
 mod python;
 
 use std::{
@@ -368,12 +369,13 @@ pub fn read_tree(out: &Path) -> BTreeMap<String, Files> {
     documents.map(|(node, path)| (node, read_document(&path))).collect()
 }
 
-/// The files of a document, whatever its format.
+/// The files of a document, whatever its format, with the certificates as the chain completes them.
 pub fn read_document(path: &Path) -> Files {
     let text = fs::read_to_string(path).unwrap();
-    if path.ends_with("user-data") {
+    let laid = if path.ends_with("user-data") {
         read_cloud_init(text.as_bytes()).files
     } else {
         read_ignition(&text)
-    }
+    };
+    public_keys::completed(laid)
 }

@@ -8,6 +8,7 @@ use x509_parser::pem::parse_x509_pem;
 use crate::{
     certificate::Certificate,
     der::FoundKey,
+    ends::Ends,
     matcher::Matcher,
     secret::{Exposure, Holder, Secret},
     seen::SearchedPieces,
@@ -101,6 +102,8 @@ pub struct Catalogue {
     pub(crate) pieces: SearchedPieces,
     /// Pieces without the margin behind them.
     pub(crate) texts: SearchedPieces,
+    /// Ends of documents that were searched for these secrets.
+    pub(crate) ends: Ends,
     /// Numbers by value.
     numbers: HashMap<Vec<u8>, usize>,
 }
@@ -113,6 +116,7 @@ impl Catalogue {
             matcher: Matcher::new(values().map(Vec::as_slice)),
             pieces: SearchedPieces::default(),
             texts: SearchedPieces::default(),
+            ends: Ends::default(),
             numbers: values().cloned().zip(0..).collect(),
             authorities: known.iter().filter_map(|known| known.authority.clone()).collect(),
             secrets: known.into_iter().map(|known| known.secret).collect(),

@@ -6,6 +6,7 @@ use crate::{
     certificate::Certificate,
     layers::{Unsearched, Wrap},
     patterns,
+    shortened::Shortened,
 };
 
 /// The contents of one file.
@@ -17,6 +18,8 @@ pub struct Contents {
     pub(crate) keys: BTreeMap<Vec<u8>, Key>,
     /// Certificates by their public keys.
     pub(crate) certificates: BTreeMap<Vec<u8>, BTreeSet<Certificate>>,
+    /// Certificates without their public keys.
+    pub(crate) shortened: BTreeSet<Shortened>,
     /// Public keys outside of certificates and private keys.
     pub(crate) publics: BTreeSet<Vec<u8>>,
     /// Secrets that are recognised by the text around them, with their wrapping.
@@ -51,6 +54,7 @@ impl Contents {
             let of_key = self.certificates.entry(public.clone()).or_default();
             of_key.extend(certificates.iter().cloned());
         }
+        self.shortened.extend(other.shortened.iter().cloned());
         self.publics.extend(other.publics.iter().cloned());
         for (mark, wrapped) in &other.marks {
             self.marks.entry(*mark).or_insert_with(|| within(wrapped));

@@ -13,6 +13,7 @@ mod certificate;
 mod contents;
 mod der;
 mod encodings;
+mod ends;
 mod finding;
 mod key_index;
 mod layers;
@@ -25,6 +26,7 @@ mod report;
 mod search;
 mod secret;
 mod seen;
+mod shortened;
 mod table;
 mod tree;
 

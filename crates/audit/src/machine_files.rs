@@ -1,6 +1,6 @@
 //! The files of a machine, and their contents.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +52,28 @@ pub struct MachineFiles {
     pub network_boot: bool,
     /// All of its files.
     pub files: Vec<Document>,
+}
+
+impl MachineFiles {
+    /// Adds the certificates that its private keys complete.
+    pub(crate) fn complete_certificates(&mut self) {
+        let contents = || self.files.iter().map(|file| &file.contents);
+        let shortened: BTreeSet<_> = contents().flat_map(|own| &own.shortened).collect();
+        if shortened.is_empty() {
+            return;
+        }
+        let keys: BTreeSet<_> = contents().flat_map(|own| own.keys.keys()).collect();
+        let whole = contents().flat_map(|own| own.certificates.keys());
+        let authorities: BTreeSet<_> = whole.chain(keys.iter().copied()).collect();
+        let completed = shortened.iter().filter_map(|own| own.completed(&keys, &authorities));
+        let completed: Vec<_> = completed.map(|(key, certificate)| (key.clone(), certificate)).collect();
+        if let Some(file) = self.files.first_mut() {
+            let known = &mut Arc::make_mut(&mut file.contents).certificates;
+            for (key, certificate) in completed {
+                known.entry(key).or_default().insert(certificate);
+            }
+        }
+    }
 }
 
 /// A payload at its location.

@@ -62,10 +62,11 @@ impl Audit {
 /// of a payload's URL whether a machine authenticates with its cloud identity.
 pub fn audit(
     catalogue: &Catalogue,
-    machines: Vec<MachineFiles>,
+    mut machines: Vec<MachineFiles>,
     shared: &[Document],
     by_identity: fn(&str) -> bool,
 ) -> Audit {
+    machines.iter_mut().for_each(MachineFiles::complete_certificates);
     let key_index = KeyIndex::of(catalogue, &machines);
     let mut findings = Vec::new();
     for file in shared {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use firelay_base::shared_end::SharedEnd;
 use memchr::memmem;
 use x509_parser::{
     certificate::X509Certificate,
@@ -14,8 +15,9 @@ use crate::{
     certificate::Certificate,
     contents::{Contents, Key, wrapping},
     der::{self, Structure},
-    layers::{Piece, Reader, Wrap, is_coded, is_text, unescaped, unpack, unpack_piece},
-    patterns,
+    ends::End,
+    layers::{Piece, Reader, Wrap, is_coded, is_text, pieces_of_end, unescaped, unpack, unpack_piece},
+    patterns, shortened,
 };
 
 impl Contents {
@@ -91,10 +93,23 @@ impl<'c> Search<'c> {
         (search.contents, unpacked.1)
     }
 
+    /// The contents of an end of many texts; `None` for one that is to be searched with what is before it.
+    fn searched_end(catalogue: &Catalogue, end: &Arc<SharedEnd>) -> Option<End> {
+        let mut search = Search::new(catalogue, &[]);
+        let pieces = pieces_of_end(end.text(), catalogue.longest())?;
+        let unpacked = pieces.into_iter().map(|piece| search.piece(&[], piece)).sum();
+        Some(End {
+            of: end.clone(),
+            contents: search.contents,
+            unpacked,
+        })
+    }
+
     /// The marks of a text and everything that is packed in it.
     fn unpacked(catalogue: &Catalogue, text: &[u8]) -> (Contents, usize) {
         let mut search = Search::new(catalogue, &[]);
         search.marks(&[], text);
+        search.shortened(text);
         let unpacked = unpack_piece(text, &mut search);
         let mut contents = search.contents;
         contents.unsearched = contents.unsearched.or(unpacked.unsearched);
@@ -113,6 +128,10 @@ impl<'c> Search<'c> {
         patterns::marks(escaped.as_ref().map_or(layer, |text| text.as_slice()), &mut |mark| {
             self.mark(wraps, mark);
         });
+    }
+
+    fn shortened(&mut self, text: &[u8]) {
+        self.contents.shortened.extend(shortened::find(text));
     }
 
     fn mark(&mut self, wraps: &[Wrap], mark: patterns::Mark) {
@@ -150,9 +169,24 @@ impl Reader for Search<'_> {
         Some(file.unpacked)
     }
 
+    fn inflated(&mut self, packed: &[u8], most: usize) -> Option<Zeroizing<Vec<u8>>> {
+        let catalogue = self.catalogue;
+        let search = |end: &Arc<SharedEnd>| Self::searched_end(catalogue, end);
+        catalogue.ends.inflated(packed, most, search)
+    }
+
+    fn end(&mut self, text: &[u8]) -> Option<Arc<End>> {
+        self.catalogue.ends.of(text)
+    }
+
+    fn add_end(&mut self, wraps: &[Wrap], end: &End) {
+        self.contents.add(wraps, &end.contents);
+    }
+
     fn layer(&mut self, wraps: &[Wrap], layer: &[u8]) {
         self.known(wraps, &squeezed(layer));
         self.marks(wraps, layer);
+        self.shortened(layer);
         // In text only base64 and hex can hold a secret, and both survive the squeezing.
         if !is_text(layer) {
             self.known(wraps, layer);

@@ -4,6 +4,7 @@ pub mod disk;
 pub mod encoding;
 pub mod memo;
 pub mod secret;
+pub mod shared_end;
 pub mod table;
 
 /// Directory of systemd's units on a node.

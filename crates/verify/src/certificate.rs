@@ -1,6 +1,6 @@
 //! Certificates and keys in PEM (RFC 7468), and what follows from them.
 
-use std::{cell::RefCell, collections::VecDeque, net::IpAddr};
+use std::{cell::RefCell, collections::VecDeque, net::IpAddr, rc::Rc};
 
 use aws_lc_rs::{
     digest::{SHA256, digest},
@@ -81,9 +81,24 @@ pub(super) struct Certificate {
     signature: Vec<u8>,
 }
 
+/// A certificate that was read, or why it could not be, with its DER.
+type Read = (Vec<u8>, Result<Rc<Certificate>, String>);
+
 impl Certificate {
-    /// Reads one.
-    pub(super) fn read(der: &[u8]) -> Result<Self, String> {
+    /// Reads one. Several checks look at the certificates of a machine, one after the other.
+    pub(super) fn read(der: &[u8]) -> Result<Rc<Self>, String> {
+        CERTIFICATES.with_borrow_mut(|certificates| {
+            if let Some((_, read)) = certificates.iter().find(|(own, _)| own == der) {
+                return read.clone();
+            }
+            let read = Self::parse(der).map(Rc::new);
+            certificates.truncate(LAST - 1);
+            certificates.push_front((der.to_vec(), read.clone()));
+            read
+        })
+    }
+
+    fn parse(der: &[u8]) -> Result<Self, String> {
         let (_, read) = X509Certificate::from_der(der).map_err(|_| "not a certificate (RFC 5280)")?;
         let text = |attributes: &mut dyn Iterator<Item = &x509_parser::x509::AttributeTypeAndValue<'_>>| {
             attributes
@@ -119,7 +134,7 @@ impl Certificate {
     }
 
     /// The first certificate of a text.
-    pub(super) fn first(text: &str) -> Result<Self, String> {
+    pub(super) fn first(text: &str) -> Result<Rc<Self>, String> {
         let blocks = pem(text)?;
         let block = blocks.iter().find(|block| block.label == "CERTIFICATE");
         Self::read(&block.ok_or("no certificate in it")?.der)
@@ -185,7 +200,7 @@ pub(super) fn private_keys(text: &str) -> Vec<Vec<u8>> {
     keys.filter_map(|block| public_half(&block.der)).collect()
 }
 
-/// Keys whose public halves a thread keeps: several checks look at the keys of a machine, one after the other, and computing a
+/// Certificates, and keys whose public halves a thread keeps: several checks look at the keys of a machine, one after the other, and computing a
 /// public key is expensive.
 const LAST: usize = 16;
 
@@ -194,6 +209,7 @@ type Half = (Vec<u8>, Option<Vec<u8>>);
 
 thread_local! {
     static HALVES: RefCell<VecDeque<Half>> = const { RefCell::new(VecDeque::new()) };
+    static CERTIFICATES: RefCell<VecDeque<Read>> = const { RefCell::new(VecDeque::new()) };
 }
 
 fn public_half(der: &[u8]) -> Option<Vec<u8>> {

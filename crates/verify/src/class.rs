@@ -4,10 +4,11 @@
 use std::{
     collections::HashSet,
     net::Ipv4Addr,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use aws_lc_rs::digest::{Context, SHA256};
+use firelay_base::shared_end::SharedEnd;
 
 use super::{Finding, Format, Machine, cluster::variable};
 
@@ -33,15 +34,32 @@ const ADDRESS: &[u8] = b"\xff1";
 const NAME: &[u8] = b"\xff2";
 const BODY: &[u8] = b"\xff3";
 
+/// Before the digest of a shared end.
+const END: &[u8] = b"\xff4";
+
 /// Classes without a finding.
 #[derive(Debug, Default)]
-pub(super) struct Proven(Mutex<HashSet<Vec<u8>>>);
+pub(super) struct Proven {
+    classes: Mutex<HashSet<Vec<u8>>>,
+    /// The ends of documents; there are few.
+    ends: Mutex<Vec<Arc<End>>>,
+}
+
+/// A shared end of documents, and what a class needs to know about it.
+#[derive(Debug)]
+struct End {
+    of: Arc<SharedEnd>,
+    text: String,
+    digest: Vec<u8>,
+    /// Its values at the places where machines may have their own.
+    values: Vec<String>,
+}
 
 impl Proven {
     /// The findings of checks whose result is the same for all machines of a class.
     pub(super) fn of(&self, machine: &Machine, check: impl FnOnce() -> Vec<Finding>) -> Vec<Finding> {
-        let proven = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let class = class(machine);
+        let proven = || self.classes.lock().unwrap_or_else(PoisonError::into_inner);
+        let class = self.class(machine);
         if class.as_ref().is_some_and(|class| proven().contains(class)) {
             return Vec::new();
         }
@@ -49,35 +67,79 @@ impl Proven {
         proven().extend(class.filter(|_| findings.is_empty()));
         findings
     }
+
+    /// The digest of all but a machine's own values; `None` for a machine that is checked alone.
+    fn class(&self, machine: &Machine) -> Option<Vec<u8>> {
+        let [layer] = machine.layers.as_slice() else {
+            return None;
+        };
+        let is_whole = layer.format == Some(Format::CloudInit) && machine.faults.is_empty();
+        let bytes = machine.innermost.as_ref().filter(|_| is_whole)?;
+        let address = variable(machine, "FL_ADDRESSES").unwrap_or_default();
+        let title = format!("{:?} {} {}\n", machine.roles, machine.pool, machine.platform);
+        let own = own_values(&machine.name, &address);
+        let end = machine.end.as_ref().and_then(|end| self.end(end));
+        let shared = end.filter(|end| end.is_without(&own) && bytes.ends_with(end.text.as_bytes()));
+        let border = bytes.len() - shared.as_ref().map_or(0, |end| end.text.len());
+        let text = std::str::from_utf8(&bytes[..border]).ok()?;
+        let end = shared.as_ref().map(|end| end.digest.as_slice());
+        Some(digest(&title, text, end, &own))
+    }
+
+    /// What is known of a shared end; `None` if it is to be read with what is before it.
+    fn end(&self, of: &Arc<SharedEnd>) -> Option<Arc<End>> {
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(end) = ends.iter().find(|end| Arc::ptr_eq(&end.of, of)) {
+            return Some(end.clone());
+        }
+        let end = Arc::new(End::new(of)?);
+        ends.push(end.clone());
+        Some(end)
+    }
 }
 
-/// The digest of all but a machine's own values; `None` for a machine that is checked alone.
-fn class(machine: &Machine) -> Option<Vec<u8>> {
-    let [layer] = machine.layers.as_slice() else {
-        return None;
-    };
-    let is_whole = layer.format == Some(Format::CloudInit) && machine.faults.is_empty();
-    let text = std::str::from_utf8(machine.innermost.as_ref().filter(|_| is_whole)?).ok()?;
-    let address = variable(machine, "FL_ADDRESSES").unwrap_or_default();
-    let title = format!("{:?} {} {}\n", machine.roles, machine.pool, machine.platform);
-    Some(digest(&title, text, &own_values(&machine.name, &address)))
+impl End {
+    /// It begins with an item of a list. This is no body of PEM, whatever is before it.
+    fn new(of: &Arc<SharedEnd>) -> Option<Self> {
+        let text = { std::str::from_utf8(of.text()).ok() }.filter(|text| text.starts_with("- "))?;
+        let value = |line| PLACES.iter().find_map(|(_, place)| str::strip_prefix(line, place));
+        Some(Self {
+            of: of.clone(),
+            text: text.to_owned(),
+            digest: digest("", text, None, &[]),
+            values: text.lines().filter_map(value).map(str::to_owned).collect(),
+        })
+    }
+
+    /// None of a machine's own values is at a place of one.
+    fn is_without(&self, own: &[(String, &'static [u8])]) -> bool {
+        !own.iter()
+            .any(|(own, _)| self.values.iter().any(|value| value.contains(own)))
+    }
 }
 
 /// The digest of a cloud-config without this name and address, and without the bodies of PEM. Two machines with the same digest have
 /// documents that differ in nothing else.
 pub fn digest_of_class(cloud_config: &str, name: &str, address: &str) -> Vec<u8> {
-    digest("", cloud_config, &own_values(name, address))
+    digest("", cloud_config, None, &own_values(name, address))
 }
 
-fn digest(title: &str, text: &str, own: &[(String, &'static [u8])]) -> Vec<u8> {
+fn digest(title: &str, text: &str, end: Option<&[u8]>, own: &[(String, &'static [u8])]) -> Vec<u8> {
     let mut digest = Context::new(&SHA256);
     digest.update(title.as_bytes());
-    let mut before = "";
+    let (mut before, mut done, mut at) = ("", 0, 0);
     for line in text.split_inclusive('\n') {
-        for part in parts(before, line, own) {
-            digest.update(part);
+        // Many lines at once: each call takes longer than a line.
+        if let Some((start, mark, rest)) = marked(before, line, own) {
+            digest.update(&text.as_bytes()[done..at + start.len()]);
+            digest.update(mark);
+            done = at + line.len() - rest.len();
         }
-        before = line;
+        (before, at) = (line, at + line.len());
+    }
+    digest.update(&text.as_bytes()[done..]);
+    for part in end.map_or([b"".as_slice(); 2], |end| [END, end]) {
+        digest.update(part);
     }
     digest.finish().as_ref().to_vec()
 }
@@ -101,12 +163,9 @@ fn is_text(name: &str) -> bool {
         && !name.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// A line with marks in place of a machine's own value or of a body of PEM.
-fn parts<'l>(before: &str, line: &'l str, own: &[(String, &'static [u8])]) -> [&'l [u8]; 3] {
-    let (start, mark, end) = without_own(before, line, own)
-        .or_else(|| without_body(before, line))
-        .unwrap_or((line, b"", ""));
-    [start.as_bytes(), mark, end.as_bytes()]
+/// A line with a mark in place of a machine's own value or of a body of PEM.
+fn marked<'l>(before: &str, line: &'l str, own: &[(String, &'static [u8])]) -> Option<Parts<'l>> {
+    without_own(before, line, own).or_else(|| without_body(before, line))
 }
 
 type Parts<'l> = (&'l str, &'static [u8], &'l str);
@@ -139,7 +198,8 @@ mod tests {
 
     fn marked(before: &str, line: &str) -> Vec<u8> {
         let own = [("w5".to_owned(), NAME), ("172.17.0.6".to_owned(), ADDRESS)];
-        parts(before, line, &own).concat()
+        let (start, mark, end) = super::marked(before, line, &own).unwrap_or((line, b"", ""));
+        [start.as_bytes(), mark, end.as_bytes()].concat()
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod manifest;
 pub mod order;
 mod parts;
 mod provided;
+mod public_keys;
 mod tree;
 mod unit;
 mod unpack;

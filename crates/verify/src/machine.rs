@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use firelay_base::shared_end::SharedEnd;
 use serde_json::Value;
 
 use super::{Finding, Level, TreeFile};
@@ -53,6 +54,8 @@ pub struct Machine {
     pub configs: Vec<Config>,
     /// The document with the files, decoded but not parsed.
     pub innermost: Option<Bytes>,
+    /// The end of a document that was decompressed once for several machines.
+    pub(crate) end: Option<Arc<SharedEnd>>,
     /// Findings about documents that could not be read.
     pub faults: Vec<Finding>,
 }
@@ -69,6 +72,7 @@ impl Machine {
             files: Vec::new(),
             layers: Vec::new(),
             innermost: None,
+            end: None,
             ..self
         }
     }
@@ -120,8 +124,8 @@ pub struct Layer {
 pub struct Config {
     /// The file on the machine.
     pub path: String,
-    /// Its content.
-    pub value: Value,
+    /// Its content. Machines with the same file share it.
+    pub value: Arc<Value>,
 }
 
 impl Config {

@@ -14,6 +14,7 @@ use super::{
     digest::sha256_hex,
     machine::Bytes,
     manifest::{Described, Manifest},
+    public_keys,
     unpack::{self, Pool},
 };
 
@@ -137,7 +138,11 @@ impl Tree {
         let (nodes, others) = by_node(files);
         let machines: Vec<_> = nodes
             .into_par_iter()
-            .map(|files| unpack::machine(files, &pool))
+            .map(|files| {
+                let mut machine = unpack::machine(files, &pool);
+                public_keys::complete(&mut machine.root);
+                machine
+            })
             .collect();
         let faults = odd.into_iter().map(|file| {
             Finding::error("FL1001", MANIFEST, "the manifest names a file outside of the tree")

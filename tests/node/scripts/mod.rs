@@ -8,6 +8,7 @@ mod kubeadm;
 mod lease;
 mod name;
 mod power_cut;
+mod public_keys;
 mod report;
 mod restrict;
 mod settings;

@@ -2,6 +2,7 @@
 
 use std::{io, path::Path, sync::LazyLock};
 
+use firelay_base::encoding::{base64, gzip_with_end, unbase64};
 use firelay_verify::{Finding, PART, verify_parts};
 
 use super::{
@@ -109,6 +110,55 @@ fn the_fault_of_one_machine_of_five_is_found() {
         }
     }
     assert_eq!(others, []);
+}
+
+/// The delivered document of the changed machine.
+const DELIVERED: &str = "nodes/worker-3/user-data.gz.b64";
+
+/// Delivers the document of the changed machine as `render` does: its end is compressed apart.
+fn share_end(tree: &mut Tampered) {
+    let text = String::from_utf8(tree.files["nodes/worker-3/user-data"].clone()).unwrap();
+    let own = text.find("\n- path: /etc/firelay/node.env\n").unwrap() + 1;
+    let end = own + text[own..].find("\n- path: ").unwrap() + 1;
+    tree.put(DELIVERED, base64(gzip_with_end(text.as_bytes(), end)).into_bytes());
+}
+
+#[test]
+fn a_fault_is_found_beside_documents_with_a_shared_end() {
+    let mut right = TREE.clone();
+    share_end(&mut right);
+    assert_eq!(right.files[DELIVERED], TREE.files[DELIVERED]);
+    for (wanted, from, to) in CASES {
+        let mut tree = TREE.clone();
+        tree.edit_text(CHANGED, |text| text.replacen(from, to, 1));
+        share_end(&mut tree);
+        let found = findings(&tree, PART);
+        let codes: Vec<_> = found.iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, **wanted, "{to}");
+    }
+}
+
+/// The reference is the same document beside others without an end of their own.
+#[test]
+fn a_flipped_bit_is_found_beside_documents_with_a_shared_end() {
+    let (mut shared, mut alone) = (TREE.clone(), TREE.clone());
+    for node in [1, 2, 4, 5] {
+        alone.edit_text(&format!("worker-{node}"), str::to_owned);
+    }
+    let stream = unbase64(&shared.files[DELIVERED]).unwrap();
+    for at in (10..stream.len())
+        .step_by(401)
+        .chain([stream.len() - 5, stream.len() - 1])
+    {
+        let mut flipped = stream.clone();
+        flipped[at] ^= 2;
+        let found = [&mut shared, &mut alone].map(|tree| {
+            tree.put(DELIVERED, base64(&flipped).into_bytes());
+            findings(tree, PART)
+        });
+        assert!(!found[0].is_empty(), "{at}");
+        assert_eq!(found[0], found[1], "{at}");
+    }
 }
 
 /// Two machines exchange their certificates and keys: each document is like the others.

@@ -387,6 +387,10 @@ pub const CASES: &[Case] = &[
     case("FL1030", "certificate that is empty", "ha-ubuntu", |tree| {
         tree.edit_file("cp2", "/etc/firelay/pki/front-proxy-client.crt", |_| "\n".to_owned());
     }),
+    case("FL1031", "public key of another private key", "ha-ubuntu", |tree| {
+        let key = tree.text("cp1", "/etc/firelay/pki/apiserver.key");
+        tree.edit_file("cp1", "/etc/firelay/pki/front-proxy-client.key", |_| key);
+    }),
     case("FL1031", "certificate of another authority", "ha-ubuntu", |tree| {
         let mut other = Tampered::of("external-etcd");
         for ending in ["crt", "key"] {
@@ -654,6 +658,20 @@ fn what_is_tampered_with_is_found_and_nothing_else() {
         );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn without_their_step_certificates_lack_their_public_keys() {
+    let mut tree = Tampered::of("ha-ubuntu");
+    tree.edit("cp1", |config| {
+        let files = config["write_files"].as_array_mut().unwrap();
+        files.retain(|file| !file["path"].as_str().unwrap().ends_with("/11-public-keys"));
+    });
+    let findings = tree.findings(NOW);
+    let unreadable = findings.iter().filter(|finding| finding.code == "FL1030");
+    let paths: BTreeSet<_> = unreadable.filter_map(|finding| finding.path.as_deref()).collect();
+    assert!(paths.contains("/etc/firelay/pki/apiserver.crt"), "{findings:#?}");
+    assert_eq!(paths.len(), 13, "{paths:?}");
 }
 
 /// Findings that a user's own files or settings may cause are warnings, and do not stop a render.

@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use super::is_coded;
+use super::{is_coded, runs};
 
 /// Shorter texts start a block only if they fill their lines.
 const PIECE: usize = 16;
@@ -46,6 +46,9 @@ fn trimmed(line: &[u8]) -> &[u8] {
 
 /// The longest runs of lines, and of words, that follow each other: quoted, commented out, in a list, in a script.
 pub(crate) fn blocks(text: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
+    if !has_run(text) {
+        return Vec::new();
+    }
     let lines = text.split(|byte| *byte == b'\n');
     let mut found = joined(lines.map(<[u8]>::trim_ascii_end));
     found.extend(joined(words(text)));
@@ -95,6 +98,11 @@ fn joined<'t>(pieces: impl Iterator<Item = &'t [u8]>) -> Vec<Zeroizing<Vec<u8>>>
     found
 }
 
+/// Whether a piece can be in the text.
+fn has_run(text: &[u8]) -> bool {
+    runs(text, PIECE, is_coded).next().is_some()
+}
+
 /// A line or word with its longest run.
 struct Piece<'t> {
     before: &'t [u8],
@@ -104,7 +112,7 @@ struct Piece<'t> {
 
 impl<'t> Piece<'t> {
     fn of(text: &'t [u8]) -> Option<Self> {
-        if text.len() < PIECE {
+        if !has_run(text) {
             return None;
         }
         let (mut best, mut start) = (0..0, 0);

@@ -180,12 +180,10 @@ pub(crate) fn numbers(text: &[u8]) -> Vec<Bytes> {
     ];
     let mut lists = [const { Vec::new() }; 3].map(Zeroizing::new);
     let mut found = Vec::new();
-    let between = |byte: &u8| {
-        matches!(
-            byte,
-            b',' | b':' | b';' | b' ' | b'\t' | b'\r' | b'\n' | b'[' | b']' | b'(' | b')' | b'{' | b'}' | b'"' | b'\''
-        )
-    };
+    let between = |byte: &u8| BETWEEN[usize::from(*byte)];
+    if !has_list(text, between) {
+        return Vec::new();
+    }
     let tokens = text.split(between).filter(|token| !token.is_empty());
     for token in tokens.chain([&b"."[..]]) {
         for (list, reading) in lists.iter_mut().zip(readings) {
@@ -197,6 +195,34 @@ pub(crate) fn numbers(text: &[u8]) -> Vec<Bytes> {
         }
     }
     found
+}
+
+/// Bytes between the numbers of a list.
+static BETWEEN: [bool; 256] = {
+    let (mut between, mut at) = ([false; 256], 0);
+    let bytes = b",:; \t\r\n[](){}\"'";
+    while at < bytes.len() {
+        between[bytes[at] as usize] = true;
+        at += 1;
+    }
+    between
+};
+
+/// Whether so many short tokens follow each other: hardly any text has a list, and this is seen at once.
+fn has_list(text: &[u8], between: impl Fn(&u8) -> bool) -> bool {
+    let (mut length, mut many) = (0, 0);
+    text.iter().chain(b",").any(|byte| {
+        if !between(byte) {
+            length += 1;
+            return false;
+        }
+        many = match std::mem::take(&mut length) {
+            0 => many,
+            1..=4 => many + 1,
+            _ => 0,
+        };
+        many >= SHORTEST
+    })
 }
 
 /// Texts with a zero before or after every byte. With the zero before, the preceding byte may seem to belong to the

@@ -5,14 +5,16 @@ mod decode;
 mod pieces;
 mod streams;
 
-use std::{collections::HashSet, fmt, hash::BuildHasher};
+use std::{collections::HashSet, fmt, hash::BuildHasher, sync::Arc};
 
 use foldhash::quality::RandomState;
 use zeroize::Zeroizing;
 
+use crate::ends::End;
+
 use self::{
     blocks::{blocks, lines},
-    pieces::pieces,
+    pieces::{pieces, pieces_until},
     streams::{Stream, streams},
 };
 pub(crate) use self::{decode::unescaped, pieces::Piece};
@@ -114,6 +116,19 @@ pub(crate) trait Reader {
     /// A piece of a layer, with everything that is packed in it. Returns how many bytes were unpacked.
     fn piece(&mut self, wraps: &[Wrap], piece: Piece<'_>) -> usize;
 
+    /// The content of one gzip stream that is all of the bytes, if its end is known.
+    fn inflated(&mut self, _: &[u8], _: usize) -> Option<Zeroizing<Vec<u8>>> {
+        None
+    }
+
+    /// The end of a text, if it was searched before.
+    fn end(&mut self, _: &[u8]) -> Option<Arc<End>> {
+        None
+    }
+
+    /// Adds what is in an end.
+    fn add_end(&mut self, _: &[Wrap], _: &End) {}
+
     /// The number of base64 characters after a piece that may belong to a secret which begins in it.
     fn margin(&self) -> usize;
 
@@ -165,6 +180,12 @@ pub(crate) fn is_text(bytes: &[u8]) -> bool {
     bytes.chunks(CHUNK).all(all)
 }
 
+/// The pieces of an end of many texts. `None` for one with escapes or other bytes, which need the whole text.
+pub(crate) fn pieces_of_end(end: &[u8], margin: usize) -> Option<Vec<Piece<'_>>> {
+    let is_known = is_text(end) && decode::escapes(end).is_none();
+    is_known.then(|| pieces(end, margin))
+}
+
 struct Unpacking<'s> {
     left: usize,
     unsearched: Option<Unsearched>,
@@ -185,6 +206,9 @@ impl Unpacking<'_> {
             return;
         }
         if self.wraps.len() < PIECES && self.reader.in_pieces() {
+            if self.own_and_end(bytes) {
+                return;
+            }
             let pieces = pieces(bytes, self.reader.margin());
             if pieces.len() > 1 {
                 return self.pieces(bytes, &pieces);
@@ -206,7 +230,8 @@ impl Unpacking<'_> {
     fn only_stream(&mut self, bytes: &[u8]) -> bool {
         let decoded = decode::base64_of_gzip(bytes);
         let packed = decoded.as_ref().map_or(bytes, |decoded| decoded.as_slice());
-        let Some(plain) = streams::only(packed, self.left) else {
+        let shared = self.reader.inflated(packed, self.left.saturating_sub(1));
+        let Some(plain) = shared.or_else(|| streams::only(packed, self.left)) else {
             return false;
         };
         let depth = self.wraps.len();
@@ -219,13 +244,40 @@ impl Unpacking<'_> {
     }
 
     fn pieces(&mut self, text: &[u8], pieces: &[Piece<'_>]) {
-        for piece in pieces {
-            let bytes = self.reader.piece(&self.wraps, *piece);
-            if !self.spend(bytes) {
-                return;
-            }
+        if self.each(pieces) {
+            self.escapes(text);
         }
-        self.escapes(text);
+    }
+
+    /// False if the budget is used up.
+    fn each(&mut self, pieces: &[Piece<'_>]) -> bool {
+        pieces.iter().all(|piece| {
+            let bytes = self.reader.piece(&self.wraps, *piece);
+            self.spend(bytes)
+        })
+    }
+
+    /// Whether the text has a known end, and a piece ends before it. Then the pieces of both are those of the whole.
+    fn own_and_end(&mut self, text: &[u8]) -> bool {
+        let Some(end) = self.reader.end(text) else {
+            return false;
+        };
+        let border = text.len() - end.of.text().len();
+        let Some(own) = pieces_until(text, border, self.reader.margin()) else {
+            return false;
+        };
+        if self.each(&own) && self.spend(end.unpacked) {
+            self.reader.add_end(&self.wraps, &end);
+            self.escapes_before(text, border);
+        }
+        true
+    }
+
+    /// An end that is known has no escapes, and none begins in the line before it. So most texts have none at all.
+    fn escapes_before(&mut self, text: &[u8], border: usize) {
+        if decode::escapes(&text[..border]).is_some() {
+            self.escapes(text);
+        }
     }
 
     /// Encodings that never cross the border of a piece.
@@ -338,11 +390,56 @@ impl Unpacking<'_> {
 
 /// A character of base64 in either alphabet, which includes base32 and hex.
 pub(crate) fn is_coded(byte: u8) -> bool {
-    matches!(byte, b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'-' | b'_')
+    CODED[usize::from(byte)]
 }
 
-/// Longest runs of bytes of a kind.
+/// [`is_coded`] of each byte: the search asks it for every byte many times.
+static CODED: [bool; 256] = {
+    let (mut coded, mut byte) = ([false; 256], 0_u8);
+    while byte < 0x80 {
+        coded[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_');
+        byte += 1;
+    }
+    coded
+};
+
+/// Longest runs of bytes of a kind. Where the last byte of so many is of another kind, the ones before it are not looked at.
 fn runs(text: &[u8], shortest: usize, of: impl Fn(u8) -> bool) -> impl Iterator<Item = &[u8]> {
-    text.split(move |byte| !of(*byte))
-        .filter(move |run| run.len() >= shortest)
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        loop {
+            let (first, behind) = rest.split_at_checked(shortest)?;
+            if let Some(at) = first.iter().rposition(|byte| !of(*byte)) {
+                rest = &rest[at + 1..];
+                continue;
+            }
+            let more = behind.iter().position(|byte| !of(*byte)).unwrap_or(behind.len());
+            let (run, behind) = rest.split_at(shortest + more);
+            rest = behind;
+            return Some(run);
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_the_long_parts_between_other_bytes() {
+        let mut state = 1_u64;
+        for length in 0..200 {
+            let mut byte = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                if state >> 61 == 0 { b' ' } else { b'a' }
+            };
+            let text: Vec<u8> = (0..length).map(|_| byte()).collect();
+            for shortest in [1, 2, 5, 24] {
+                let found: Vec<_> = runs(&text, shortest, is_coded).collect();
+                let parts = text.split(|byte| !is_coded(*byte));
+                let wanted: Vec<_> = parts.filter(|part| part.len() >= shortest).collect();
+                assert_eq!(found, wanted);
+            }
+        }
+    }
 }

@@ -37,8 +37,22 @@ impl<'t> Piece<'t> {
 /// The pieces of a text. The margin after each has this many characters of base64, or all that remain. Bytes that are
 /// no text are one piece.
 pub(crate) fn pieces(text: &[u8], margin: usize) -> Vec<Piece<'_>> {
+    let is_cut = text.len() > LEAST && is_text(text);
+    let cuts = if is_cut { cuts(text, text.len()) } else { Vec::new() };
+    ending(text, cuts.into_iter().chain([text.len()]), margin)
+}
+
+/// The pieces before a place; `None` if no piece ends there. Then those behind it do not depend on what is before it.
+pub(crate) fn pieces_until(text: &[u8], until: usize, margin: usize) -> Option<Vec<Piece<'_>>> {
+    if !is_text(&text[..until]) {
+        return None;
+    }
+    let cuts = cuts(text, until);
+    (cuts.last() == Some(&until)).then(|| ending(text, cuts.into_iter(), margin))
+}
+
+fn ending(text: &[u8], ends: impl Iterator<Item = usize>, margin: usize) -> Vec<Piece<'_>> {
     let mut start = 0;
-    let ends = cuts(text).into_iter().chain([text.len()]);
     let pieces = ends.map(|end| {
         let begin = std::mem::replace(&mut start, end);
         Piece {
@@ -64,14 +78,11 @@ fn margin_of(behind: &[u8], margin: usize) -> usize {
     length
 }
 
-/// The places at which lines begin that nothing reaches into.
-fn cuts(text: &[u8]) -> Vec<usize> {
+/// The places up to one at which lines begin that nothing reaches into.
+fn cuts(text: &[u8], until: usize) -> Vec<usize> {
     let mut cuts = Vec::new();
-    if text.len() <= LEAST || !is_text(text) {
-        return cuts;
-    }
     let mut from = LEAST;
-    while let Some(at) = text.get(from..).and_then(|rest| memchr(b'\n', rest)) {
+    while let Some(at) = text[..until].get(from..).and_then(|rest| memchr(b'\n', rest)) {
         let cut = from + at + 1;
         let is_cut = is_free(&text[..cut - 1], &text[cut..]);
         from = if is_cut { cut + LEAST } else { cut };

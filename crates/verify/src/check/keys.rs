@@ -24,7 +24,7 @@ pub(super) fn authorities(tree: &Tree) -> Authorities {
     let mut found = Authorities::new();
     for row in TABLE.certificates.iter().filter(|row| row.authority) {
         let certificates = different(tree, &row.path).into_iter().filter_map(|bytes| text(bytes));
-        let keys = certificates.filter_map(|text| Some(Certificate::first(text).ok()?.key));
+        let keys = certificates.filter_map(|text| Some(Certificate::first(text).ok()?.key.clone()));
         found.extend(keys.map(|key| (key, row.path.as_str())));
     }
     for pair in &TABLE.public_keys {

@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
             .collect();
         match read.is_empty() {
             true => Some(deadlines(&documents(text), keys)),
-            false => Some(deadlines(read.iter().map(|config| &config.value), keys)),
+            false => Some(deadlines(read.iter().map(|config| config.value.as_ref()), keys)),
         }
     }
 

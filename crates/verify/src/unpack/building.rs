@@ -54,6 +54,7 @@ impl<'a> Building<'a> {
             users: BTreeSet::new(),
             configs: Vec::new(),
             innermost: None,
+            end: None,
             faults: Vec::new(),
         };
         Self { machine, pool }
@@ -157,7 +158,7 @@ impl<'a> Building<'a> {
                 }
             }
         }
-        let (configs, faults) = configs::read(&self.machine, &self.pool.configs);
+        let (configs, faults) = configs::read(&self.machine, self.pool);
         self.machine.configs = configs;
         self.machine.faults.extend(faults);
         self.machine

@@ -7,6 +7,7 @@ use base64::{
     alphabet::STANDARD,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
+use firelay_base::shared_end::{Halves, SharedEnds};
 use flate2::read::MultiGzDecoder;
 use percent_encoding::percent_decode_str;
 
@@ -28,6 +29,11 @@ pub(super) fn gunzip(bytes: &[u8]) -> Result<Vec<u8>, String> {
         Ok(_) if plain.len() as u64 > MOST => Err(format!("more than {MOST} bytes come out of gzip")),
         Ok(_) => Ok(plain),
     }
+}
+
+/// The same for a stream whose end is known; `None` if it is to be read as a whole.
+pub(super) fn gunzip_sharing(bytes: &[u8], ends: &SharedEnds) -> Option<Halves> {
+    ends.gunzip(bytes, usize::try_from(MOST).ok()?)
 }
 
 /// Whether it has gzip's magic number.

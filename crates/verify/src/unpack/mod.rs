@@ -85,7 +85,13 @@ fn unwrap(building: &mut Building<'_>, path: &str, title: &'static str, bytes: &
     if depth > MOST_LAYERS {
         building.fault("FL1003", path, "", "documents within each other without end");
     } else if encoding::is_gzip(bytes) {
-        inner(encoding::gunzip(bytes), building);
+        match encoding::gunzip_sharing(bytes, &building.pool.ends) {
+            Some(halves) => {
+                building.machine.end = Some(halves.end);
+                unwrap(building, path, title, &halves.text, depth + 1);
+            }
+            None => inner(encoding::gunzip(bytes), building),
+        }
     } else if bytes.starts_with(b"#cloud-config") {
         cloud_init(building, path, title, bytes);
     } else if bytes.trim_ascii_start().starts_with(b"{") {

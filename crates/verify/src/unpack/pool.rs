@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use firelay_base::memo::Memo;
+use firelay_base::{memo::Memo, shared_end::SharedEnds};
 use foldhash::quality::RandomState;
 use serde_json::Value;
 
@@ -20,6 +20,10 @@ pub(crate) struct Pool {
     pub(crate) parts: Memo<Option<Value>>,
     /// Files of configuration by path and text.
     pub(crate) configs: Memo<Documents>,
+    /// Why files are no TOML, by their text.
+    pub(crate) no_toml: Memo<Option<String>>,
+    /// Ends of compressed documents.
+    pub(crate) ends: SharedEnds,
 }
 
 impl Pool {

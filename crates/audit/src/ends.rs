@@ -1,0 +1,175 @@
+//! Ends that many documents have in common: each is inflated once and searched once.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use firelay_base::shared_end::{SharedEnd, SharedEnds};
+use zeroize::Zeroizing;
+
+use crate::contents::Contents;
+
+/// Ends that are recognised in texts. There are few, and each takes a comparison.
+const MOST: usize = 64;
+
+/// An end that was searched.
+pub(crate) struct End {
+    pub(crate) of: Arc<SharedEnd>,
+    pub(crate) contents: Contents,
+    /// How many bytes were unpacked from it.
+    pub(crate) unpacked: usize,
+}
+
+/// The ends of documents.
+#[derive(Default)]
+pub(crate) struct Ends {
+    streams: SharedEnds,
+    known: RwLock<Vec<Arc<End>>>,
+}
+
+impl Ends {
+    /// The content of one gzip stream, whose end is kept as far as `search` allows it.
+    pub(crate) fn inflated(
+        &self,
+        packed: &[u8],
+        most: usize,
+        search: impl FnOnce(&Arc<SharedEnd>) -> Option<End>,
+    ) -> Option<Zeroizing<Vec<u8>>> {
+        let halves = self.streams.gunzip(packed, most)?;
+        if self.has_room_for(&halves.end) {
+            let mut known = search(&halves.end).map(Arc::new);
+            let mut ends = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            ends.extend(known.take());
+        }
+        Some(halves.text)
+    }
+
+    /// The known end that a text has.
+    pub(crate) fn of(&self, text: &[u8]) -> Option<Arc<End>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|end| text.ends_with(end.of.text())).cloned()
+    }
+
+    fn has_room_for(&self, new: &Arc<SharedEnd>) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |end: &Arc<End>| Arc::ptr_eq(&end.of, new) || end.of.text() == new.text();
+        known.len() < MOST && !known.iter().any(is_same)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use firelay_base::{
+        encoding::{base64, gzip, gzip_with_end, hex},
+        secret,
+    };
+
+    use crate::{
+        Catalogue, KnownSecret,
+        contents::Contents,
+        secret::{Exposure, Holder},
+    };
+
+    /// A secret of the catalogue.
+    const VALUE: [u8; 32] = *b"\x01\x8d\x42\xf9\x9a\x33\x71\xc0\x5e\x17\xbb\x60\x2f\x94\xda\x08\xe1\x7c\x36\xa5\xcf\x4b\x90\x1d\x6e\xf3\x28\x87\x55\xba\x0c\xd4";
+
+    fn catalogue() -> Catalogue {
+        let value = secret::Secret::new(VALUE.to_vec());
+        let known = KnownSecret::new(Exposure::Administers, "a", Holder::Anybody, value);
+        Catalogue::new(vec![known])
+    }
+
+    fn end() -> String {
+        let item = |at: usize| format!("- path: /etc/{at}\n  content: |\n    {}\n", (at * 7919) % 10_007);
+        (0..300).map(item).collect()
+    }
+
+    fn own(at: usize) -> String {
+        format!(
+            "#cloud-config\nhostname: w{at}\nwrite_files:\n- path: /etc/firelay/node.env\n  content: |\n    FL_NODE=w{at}\n"
+        )
+    }
+
+    /// As a document is delivered, and how it is read.
+    fn packed(own: &str, end: &str) -> [Vec<u8>; 2] {
+        let text = format!("{own}{end}");
+        let packed = gzip_with_end(text.as_bytes(), own.len());
+        [base64(packed).into_bytes(), text.into_bytes()]
+    }
+
+    /// A catalogue that knows an end.
+    fn knowing(end: &str) -> Catalogue {
+        let catalogue = catalogue();
+        for at in 0..4 {
+            Contents::read(&catalogue, &packed(&own(at), end)[0]);
+        }
+        assert!(catalogue.ends.of(packed(&own(5), end)[1].as_slice()).is_some());
+        catalogue
+    }
+
+    fn found(catalogue: &Catalogue, bytes: &[u8]) -> (usize, String) {
+        let contents = Contents::read(catalogue, bytes);
+        (contents.known.len() + contents.marks.len(), format!("{contents:?}"))
+    }
+
+    #[test]
+    fn what_is_in_one_of_many_documents_is_found() {
+        let (end, secret) = (end(), base64(VALUE));
+        let catalogue = knowing(&end);
+        let with = |text: &str| format!("{text}- path: /etc/own\n  content: |\n    {secret}\n");
+        let (start, rest) = end.split_at(end.find("- path: /etc/150\n").unwrap());
+        let escaped: String = hex(secret.as_bytes())
+            .as_bytes()
+            .chunks(2)
+            .fold(String::new(), |text, digits| {
+                text + "\\x" + std::str::from_utf8(digits).unwrap()
+            });
+        let cases = [
+            (own(7), end.clone(), 0),
+            (with(&own(7)), end.clone(), 1),
+            (own(7), with(&end), 1),
+            (own(7), with(start) + rest, 1),
+            (own(7) + &format!("    {escaped}\n"), end.clone(), 1),
+            (own(7) + "    token: 0a1b2c.0123456789abcdeg\n", end.clone(), 1),
+            (own(7), format!("{start}- \"://a:b@c\"\n{rest}"), 1),
+            // The secret begins before the end, which may be shared.
+            (
+                own(7) + &format!("    {}\n", &secret[..20]),
+                format!("    {}\n{end}", &secret[20..]),
+                1,
+            ),
+        ];
+        for (own, end, wanted) in cases {
+            for document in packed(&own, &end) {
+                let fresh = found(&self::catalogue(), &document);
+                assert_eq!(fresh.0, wanted, "{own}");
+                for _ in 0..3 {
+                    assert_eq!(found(&catalogue, &document), fresh);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_secret_in_a_shared_end_is_found_on_each_machine() {
+        let end = end() + &format!("- path: /etc/own\n  content: |\n    {}\n", base64(VALUE));
+        let catalogue = knowing(&end);
+        for document in (0..5).flat_map(|at| packed(&own(at), &end)) {
+            let found = found(&catalogue, &document);
+            assert_eq!((found.0, &found), (1, &self::found(&self::catalogue(), &document)));
+        }
+    }
+
+    #[test]
+    fn a_damaged_stream_is_searched_as_before() {
+        let end = end();
+        let catalogue = knowing(&end);
+        let stream = gzip_with_end((own(7) + &end).as_bytes(), own(7).len());
+        for at in (0..stream.len()).step_by(13) {
+            let mut other = stream.clone();
+            other[at] ^= 4;
+            assert_eq!(found(&catalogue, &other), found(&self::catalogue(), &other), "{at}");
+        }
+        let whole = gzip((own(7) + &end).as_bytes());
+        assert_eq!(found(&catalogue, &whole), found(&self::catalogue(), &whole));
+    }
+}
