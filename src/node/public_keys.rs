@@ -41,6 +41,7 @@ fn shortened(file: &NodeFile, files: &[NodeFile]) -> Option<Text> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
