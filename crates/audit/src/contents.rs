@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     certificate::Certificate,
-    layers::{Unsearched, Wrap},
     patterns,
     shortened::Shortened,
+    wraps::{Unsearched, Wrap},
 };
 
 /// The contents of one file.

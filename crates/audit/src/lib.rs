@@ -29,6 +29,7 @@ mod seen;
 mod shortened;
 mod table;
 mod tree;
+mod wraps;
 
 pub use catalogue::{Catalogue, ETCD_MEMBER, KUBELET, KUBELET_SERVING, KnownSecret, SERVICE_ACCOUNT};
 pub use contents::Contents;

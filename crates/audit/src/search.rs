@@ -16,8 +16,9 @@ use crate::{
     contents::{Contents, Key, wrapping},
     der::{self, Structure},
     ends::End,
-    layers::{Piece, Reader, Wrap, is_coded, is_text, pieces_of_end, unescaped, unpack, unpack_piece},
+    layers::{Piece, Reader, is_coded, is_text, pieces_of_end, unescaped, unpack, unpack_piece},
     patterns, shortened,
+    wraps::Wrap,
 };
 
 impl Contents {

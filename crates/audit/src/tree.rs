@@ -17,10 +17,10 @@ use firelay_base::encoding::sha256_hex;
 use crate::{
     catalogue::Catalogue,
     contents::Contents,
-    layers::Unsearched,
     machine_files::{Document, MachineFiles, Payload, Role},
     search::SearchedFile,
     secret::Exposure,
+    wraps::Unsearched,
 };
 
 /// A tree that cannot be audited.

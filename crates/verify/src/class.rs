@@ -86,7 +86,7 @@ impl Proven {
         Some(digest(&title, text, end, &own))
     }
 
-    /// What is known of a shared end; `None` if it is to be read with what is before it.
+    /// The facts about a shared end; `None` if it is to be read with what is before it.
     fn end(&self, of: &Arc<SharedEnd>) -> Option<Arc<End>> {
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(end) = ends.iter().find(|end| Arc::ptr_eq(&end.of, of)) {
