@@ -499,6 +499,7 @@ pub const PAGES: &[Page] = &[
             ),
             ("firelay plan", RUN),
             ("cluster prod, founded", Text),
+            ("~ cp1, cp2, cp3: to update in place", Text),
             (
                 "firelay diff out.old out",
                 Run("cp -r out out.old; echo 'timezone: Europe/Berlin' | cat cluster.yaml - >prod.yaml"),
