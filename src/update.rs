@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::{
     changes::{
-        Configuration, Handler, MachineChange, authorities, handler, handler_of_loss, is_called_where_active,
+        self, Configuration, Handler, MachineChange, authorities, handler, handler_of_loss, is_called_where_active,
         is_removed_last,
         registration::{self, Binary, ETCD_ENVIRONMENT, Flags, changed_binaries},
         renewal,
@@ -27,7 +27,7 @@ use crate::{
     encoding::{base64, gzip, sha256_hex},
     node::{
         self, Text,
-        kubeadm::{INIT, PATCHES_DIRECTORY, init_of_node},
+        kubeadm::{PATCHES_DIRECTORY, init_of_node},
         update::{UnitCall, UpdateSteps, envelope, scripts},
     },
     plan::{NodePlan, Plan},
@@ -188,7 +188,7 @@ fn phase(change: &Change<'_>, path: &str) -> &'static str {
 
 /// Files that a machine deletes after their use: what is spent stays spent (docs/adr/0006-spent-secrets.md).
 fn is_spent(change: &Change<'_>, path: &str) -> bool {
-    path == INIT || path == registration::JOIN && change.node.identity == JoinIdentity::Token
+    changes::is_spent(path) || path == registration::JOIN && change.node.identity == JoinIdentity::Token
 }
 
 /// Texts that the steps read, by name.

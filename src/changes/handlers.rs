@@ -69,6 +69,7 @@ impl Handler {
 #[serde(deny_unknown_fields)]
 #[serde(rename_all = "camelCase")]
 struct Table {
+    spent: Vec<String>,
     removed_last: Vec<String>,
     where_active: Vec<String>,
     lost: Vec<Row>,
@@ -136,6 +137,11 @@ pub fn is_removed_last(path: &str) -> bool {
     TABLE.removed_last.iter().any(|pattern| fits(pattern, path))
 }
 
+/// Whether a machine deletes a file after its use at the first boot.
+pub fn is_spent(path: &str) -> bool {
+    TABLE.spent.iter().any(|pattern| fits(pattern, path))
+}
+
 /// Whether objects of a kind are deleted and created anew where the API server does not change them.
 pub fn is_recreated(kind: &str) -> bool {
     TABLE.recreated.iter().any(|own| own == kind)
@@ -162,7 +168,8 @@ fn find(path: &str) -> Option<(&'static Handler, &'static str)> {
 
 fn rows() -> impl Iterator<Item = (&'static Handler, &'static str)> {
     let paths = |row: &'static Row| row.paths.iter().map(|path| (&row.handler, path.as_str()));
-    TABLE.handlers.iter().flat_map(paths)
+    let spent = TABLE.spent.iter().map(|path| (&Handler::Boot, path.as_str()));
+    spent.chain(TABLE.handlers.iter().flat_map(paths))
 }
 
 /// Whether a path fits a pattern: `*` is anything without `/`, `**` anything.

@@ -20,7 +20,8 @@ use serde::Serialize;
 pub use configuration::Configuration;
 pub use files::{FieldChange, FileChange, compare, has_credentials};
 pub use handlers::{
-    Handler, handler, handler_of_loss, is_called_where_active, is_recreated, is_removed_last, pattern, patterns,
+    Handler, handler, handler_of_loss, is_called_where_active, is_recreated, is_removed_last, is_spent, pattern,
+    patterns,
 };
 pub use steps::{Member, Step, steps};
 

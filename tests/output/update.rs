@@ -8,7 +8,14 @@ use firelay_verify::Tree;
 use super::support::{self, example, examples};
 
 /// Steps that apply no machine settings: a change of another step concerns more than the first boot.
-const RUN_ONCE: [&str; 5] = ["20-artifacts", "40-etcd", "50-join", "70-addons", "90-ready"];
+const RUN_ONCE: [&str; 6] = [
+    "11-public-keys",
+    "20-artifacts",
+    "40-etcd",
+    "50-join",
+    "70-addons",
+    "90-ready",
+];
 
 /// A key service whose plugin has a file beside its manifest.
 const KMS: &str = "kubernetes.apiServer.encryption.kms=[{azure: {vault: prod, key: etcd, keyVersion: 5cdf48ea6bb9456ebf637e1130b7751a, \
@@ -29,28 +36,26 @@ fn every_pattern_fits_a_file_and_steps_with_settings_are_not_left_alone() {
         add(support::rendered(&example.name));
     }
     // Files that no example has.
-    for name in ["external-etcd", "ha-flatcar"] {
+    let further = [
+        BUCKET,
+        KMS,
+        "platform=openstack",
+        "addons.gvisor={}",
+        "addons.certificateRenewal={ etcd: true }",
+        "security.metadataFirewall=true",
+    ];
+    for (name, set) in [
+        ("external-etcd", further.as_slice()),
+        ("ha-flatcar", &further),
+        ("pointer-s3", &["ntp={ servers: [time.example.com] }"]),
+    ] {
         let directory = tempfile::tempdir().unwrap();
         let (out, bundle) = (
             directory.path().join("out"),
             directory.path().join("bundle.secrets.yaml"),
         );
-        let mut render = support::firelay(&[
-            "render",
-            "--new-secrets",
-            "--set",
-            BUCKET,
-            "--set",
-            KMS,
-            "--set",
-            "platform=openstack",
-            "--set",
-            "addons.gvisor={}",
-            "--set",
-            "addons.certificateRenewal={ etcd: true }",
-            "--set",
-            "security.metadataFirewall=true",
-        ]);
+        let mut render = support::firelay(&["render", "--new-secrets"]);
+        render.args(set.iter().flat_map(|set| ["--set", set]));
         render
             .arg(example(name).spec)
             .arg("--out")

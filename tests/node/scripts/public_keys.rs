@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, sync::LazyLock};
 
 use super::support::{
     self, Files, documents,
-    machine::{Machine, succeeded},
+    machine::{Machine, driver, succeeded},
     public_keys::STEP,
 };
 
@@ -35,7 +35,7 @@ fn machine() -> Machine {
 fn assert_whole(machine: &Machine) {
     for (path, text) in shortened() {
         assert_eq!(machine.read(path), text, "{path}");
-        assert!(!machine.at(&format!("{path}.new")).exists(), "{path}");
+        assert!(!machine.at(&format!("{path}.firelay")).exists(), "{path}");
     }
 }
 
@@ -52,13 +52,21 @@ fn certificates_get_their_public_keys() {
     assert_whole(&machine);
 }
 
+/// The driver looks for empty files before the step runs again. A file that is not synced may be empty after a power cut.
 #[test]
 fn a_half_written_file_of_a_power_cut_is_replaced() {
-    let machine = machine();
-    let (path, _) = shortened().pop_first().unwrap();
-    machine.write(&format!("{path}.new"), 0o644, "-----BEGIN CERT");
-    succeeded(&machine.step(NAME));
-    assert_whole(&machine);
+    for content in ["", "-----BEGIN CERT"] {
+        let machine = machine();
+        let steps = machine.at(STEP).parent().unwrap().to_owned();
+        let others = fs::read_dir(steps).unwrap().map(|entry| entry.unwrap().path());
+        for step in others.filter(|step| !step.ends_with(NAME)) {
+            fs::remove_file(step).unwrap();
+        }
+        let (path, _) = shortened().pop_first().unwrap();
+        machine.write(&format!("{path}.firelay"), 0o644, content);
+        succeeded(&driver(&machine));
+        assert_whole(&machine);
+    }
 }
 
 #[test]

@@ -3,13 +3,30 @@
 use std::fs;
 
 use super::desk::Desk;
-use crate::support::{golden::Golden, tree};
+use crate::support::{examples, golden::Golden, tree};
 
 fn founded(example: &str) -> Desk {
     let desk = Desk::of(example);
     assert_eq!(desk.run(&["render"]).code, 0);
     assert_eq!(desk.run(&["render", "--founded"]).code, 0);
     desk
+}
+
+/// The founder's document loses what founds the cluster. Nothing is done on the machine that runs.
+#[test]
+fn the_founding_changes_no_machine() {
+    for example in examples() {
+        let desk = Desk::of(&example.name);
+        example.lay_folder(desk.directory.path());
+        assert_eq!(desk.run(&["render"]).code, 0, "{}", example.name);
+        assert_eq!(desk.run(&["founded"]).code, 0, "{}", example.name);
+        let plan = desk.run(&["plan", "--output", "json"]);
+        assert_eq!(plan.code, 0, "{}: {plan:?}", example.name);
+        for machine in plan.json()["machines"].as_array().unwrap() {
+            assert_ne!(machine["action"], "replace", "{}: {machine}", example.name);
+            assert_eq!(machine["actions"], serde_json::json!([]), "{}: {machine}", example.name);
+        }
+    }
 }
 
 /// Values, and whether they change a document.

@@ -576,6 +576,20 @@ fn configuration_that_no_control_plane_takes_in_place_stays_open() {
     assert!(plan.stdout.contains("apply kubeadm's configuration"), "{plan:?}");
 }
 
+/// A machine deletes what fetched its document, and an update does not bring it back.
+#[test]
+fn a_machine_that_fetched_its_document_changes_in_place() {
+    let desk = founded("pointer-s3", &[]);
+    let ran = desk.run(&[&["update"], &FLAG[..]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("~ cp1: to update in place"), "{ran:?}");
+    let list = unpacked(&desk.read("out/update/1/cp1.sh"), "files/list");
+    assert!(list.contains("/usr/local/lib/firelay/driver\n"), "{list}");
+    for spent in ["pointer.json", "firelay-fetch", "/fetch\n", "init.yaml"] {
+        assert!(!list.contains(spent), "{list}");
+    }
+}
+
 /// All API servers know the kinds of a new version before manifests use them.
 #[test]
 fn manifests_come_after_the_control_planes() {
