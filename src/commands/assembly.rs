@@ -1,7 +1,7 @@
 //! The stages composed for one cluster: from a resolved spec and a bundle to each node's files and artifact.
 
 use std::{
-    borrow::Cow,
+    borrow::{Borrow, Cow},
     collections::BTreeMap,
     sync::{OnceLock, atomic::Ordering},
 };
@@ -187,7 +187,7 @@ fn refuse_unlaid(node: &NodePlan, outcomes: &[(usize, Outcome)]) -> Result<(), F
 /// Runs a function for each node, on all processors. The returned error is that of the first failing node in the order
 /// of the spec, whichever thread fails first.
 pub fn for_each_node<T: Send + Sync>(
-    nodes: &[NodePlan],
+    nodes: &[impl Borrow<NodePlan> + Sync],
     work: impl Fn(&NodePlan) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<T>, Failure> {
     let done: Vec<OnceLock<T>> = nodes.iter().map(|_| OnceLock::new()).collect();
@@ -195,7 +195,7 @@ pub fn for_each_node<T: Send + Sync>(
         nodes
             .par_iter()
             .zip(&done)
-            .find_map_first(|(node, slot)| match work(node) {
+            .find_map_first(|(node, slot)| match work(node.borrow()) {
                 Ok(value) => {
                     slot.get_or_init(|| value);
                     finished.fetch_add(1, Ordering::Relaxed);

@@ -22,6 +22,7 @@ mod harden;
 mod in_place;
 pub mod init;
 pub mod input;
+mod kept;
 pub mod known_secrets;
 mod kubeconfig;
 mod last_tree;

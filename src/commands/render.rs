@@ -4,7 +4,7 @@ mod report;
 
 use std::{
     borrow::Cow,
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -20,6 +20,7 @@ use super::{
     failure::Failure,
     git,
     in_place::{self as scripts, Base},
+    kept::{self, Group},
     measure, plan, progress,
     project::Project,
     seed,
@@ -63,9 +64,11 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         .map(|in_place| Base::open(in_place, &project, &tree, &update))
         .transpose()?;
     let assembly = update.assembly()?;
-    let written = write_nodes(args, &project, &assembly, &tree, &nodes)?;
+    let groups = kept_groups(args, &project, &update, &tree);
+    let written = write_nodes(args, &project, &assembly, &tree, (&nodes, &groups))?;
     let manifest = complete(args, &project, (&assembly, update.founder()), &tree, &nodes)?;
-    let manifest = update.settle(manifest)?;
+    let mut manifest = update.settle(manifest)?;
+    manifest.inputs = inputs(args, &project, &update, (&tree, &manifest));
     verify::staged(
         &args.out,
         &tree,
@@ -303,21 +306,63 @@ fn begin(args: &Render, project: &Project, bundle: &Bundle) -> Result<TreeWriter
     Ok(tree)
 }
 
-/// Renders and writes the files of each node, and Terraform's variables of all of them.
+/// Workers whose documents may stay as they are. Terraform's variables have values of all machines, which are rendered then.
+fn kept_groups<'a>(args: &Render, project: &'a Project, update: &Update<'_>, tree: &TreeWriter) -> Vec<Group<'a>> {
+    let whole = args.node.is_empty() && !variables::are_written(&project.plan);
+    let last = tree.last().filter(|_| whole);
+    last.map_or_else(Vec::new, |last| kept::with_same_inputs(project, update, last))
+}
+
+/// The digests of the workers' inputs. After a render of some machines nobody knows those of them, and the others keep theirs.
+fn inputs(
+    args: &Render,
+    project: &Project,
+    update: &Update<'_>,
+    (tree, manifest): (&TreeWriter, &Manifest),
+) -> BTreeMap<String, String> {
+    if args.node.is_empty() {
+        return kept::inputs(project, update, &manifest.files);
+    }
+    let mut inputs = tree.last().map(|last| last.inputs.clone()).unwrap_or_default();
+    inputs.retain(|name, _| !args.node.contains(name));
+    inputs
+}
+
+/// Writes the files of each node, and Terraform's variables of all of them. Of groups the first one is rendered before the others.
 fn write_nodes(
     args: &Render,
     project: &Project,
     assembly: &Assembly<'_>,
     tree: &TreeWriter,
-    nodes: &[NodePlan],
+    (nodes, groups): (&[NodePlan], &[Group<'_>]),
 ) -> Result<Vec<Written>, Failure> {
     let bundle = assembly.bundle();
     let catalogue = audit::catalogue(&project.plan, bundle);
-    let written = for_each_node(nodes, |node| write_node(assembly, tree, &catalogue, project, node));
-    let written = written.map_err(|failure| measure::explained(project, bundle, failure))?;
-    let (written, (machines, searched)): (Vec<_>, (Vec<_>, Vec<_>)) = written.into_iter().unzip();
+    let write = |nodes: &[&NodePlan]| {
+        let written = for_each_node(nodes, |node| write_node(assembly, tree, &catalogue, project, node));
+        written.map_err(|failure| measure::explained(project, bundle, failure))
+    };
+    let others: BTreeSet<_> = { groups.iter() }
+        .flat_map(|group| group.others.iter().map(|node| node.name.as_str()))
+        .collect();
+    let (last, first): (Vec<_>, Vec<_>) = nodes.iter().partition(|node| others.contains(node.name.as_str()));
+    let mut written = write(&first)?;
+    let kept = kept::keep(tree, groups);
+    let last: Vec<_> = last
+        .into_iter()
+        .filter(|node| !kept.contains(node.name.as_str()))
+        .collect();
+    written.extend(write(&last)?);
+    let (mut written, (machines, searched)): (Vec<_>, (Vec<_>, Vec<_>)) = written.into_iter().unzip();
     audit::refuse(&catalogue, searched.into_iter().flatten().collect())?;
     variables::put(tree, project, bundle, machines, !args.node.is_empty())?;
+    written.extend(Written::of_kept(tree, &kept));
+    let places: BTreeMap<_, _> = nodes
+        .iter()
+        .zip(0..)
+        .map(|(node, place): (_, usize)| (&node.name, place))
+        .collect();
+    written.sort_by_key(|own| places.get(&own.node));
     Ok(written)
 }
 

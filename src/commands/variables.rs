@@ -13,6 +13,7 @@ use crate::{
         terraform::{self, Cluster, SecretVariables, UserData, Variables},
         tree::TreeWriter,
     },
+    plan::Plan,
     secrets::Bundle,
     spec::ExtraOutput,
 };
@@ -38,6 +39,12 @@ impl MachineVariables {
             secret: asks(ExtraOutput::TerraformSecrets).then(|| UserData::new(artifact)),
         }
     }
+}
+
+/// Whether the spec enables a file of variables.
+pub(super) fn are_written(plan: &Plan) -> bool {
+    let files = [ExtraOutput::Terraform, ExtraOutput::TerraformSecrets];
+    files.iter().any(|output| plan.extra_outputs.contains(output))
 }
 
 /// Whether a path is that of a file of variables, which has machines of this render and of others.

@@ -37,6 +37,9 @@ pub struct Manifest {
         with = "time::serde::rfc3339::option"
     )]
     pub administrator_issued_at: Option<OffsetDateTime>,
+    /// A keyed digest of what the documents of a worker were made from, by name. A render keeps documents with the same one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, String>,
     /// Ports that machines must reach on each other, for firewalls and security groups.
     #[serde(default)]
     pub ports: Vec<ManifestPort>,
@@ -88,6 +91,7 @@ impl Manifest {
             founded: false,
             generations: BTreeMap::new(),
             administrator_issued_at: None,
+            inputs: BTreeMap::new(),
             ports: Vec::new(),
             files: Vec::new(),
         }

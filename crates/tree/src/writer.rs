@@ -22,7 +22,7 @@ use crate::{
     carry::{Ours, carry, resemble},
     disk::{Lock, Root, failed, lock, sync},
     exchange, in_place,
-    names::{GITIGNORE, MANIFEST, check_name, parents},
+    names::{GITIGNORE, MANIFEST, check_name, is_update, parents},
     reader::{self, last_manifest, owned_files},
     staging::{Staging, stale_staging},
 };
@@ -69,6 +69,16 @@ struct Entry {
     described: ManifestFile,
     /// The tree in place has another file of this name, or none; the new one is in the staging directory.
     changed: bool,
+}
+
+impl Entry {
+    /// A file that stays as it is.
+    fn kept(described: &ManifestFile) -> Self {
+        Self {
+            described: described.clone(),
+            changed: false,
+        }
+    }
 }
 
 impl TreeWriter {
@@ -174,12 +184,52 @@ impl TreeWriter {
         }
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let btree_map::Entry::Vacant(vacant) = entries.entry(described.path.clone()) {
-            vacant.insert(Entry {
-                described: described.clone(),
-                changed: false,
-            });
+            vacant.insert(Entry::kept(described));
         }
         Ok(Kept::Same)
+    }
+
+    /// Whether all files of a machine were put with the bytes and the description that they have in the last manifest.
+    pub fn is_unchanged(&self, node: &str) -> bool {
+        let last = self.last_files(|file| file.node.as_deref() == Some(node));
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = entries
+            .values()
+            .filter(|entry| entry.described.node.as_deref() == Some(node));
+        let (unchanged, changed): (Vec<_>, Vec<_>) = own.partition(|entry| !entry.changed);
+        changed.is_empty() && last.into_iter().eq(unchanged.iter().map(|entry| &entry.described))
+    }
+
+    /// Keeps the files of each machine that are all as the last manifest describes them, and returns the names of these machines.
+    pub fn keep_machines<'n>(&self, nodes: &BTreeSet<&'n str>) -> BTreeSet<&'n str> {
+        let mut files: BTreeMap<&str, Vec<&ManifestFile>> = BTreeMap::new();
+        for file in self.last_files(|file| file.node.is_some()) {
+            files
+                .entry(file.node.as_deref().unwrap_or_default())
+                .or_default()
+                .push(file);
+        }
+        let is_kept = |node: &&&str| files.get(**node).is_some_and(|files| self.keep_machine(files));
+        nodes.par_iter().filter(is_kept).copied().collect()
+    }
+
+    fn keep_machine(&self, files: &[&ManifestFile]) -> bool {
+        let is_whole = |file: &ManifestFile| {
+            let path = self.root.path.join(&file.path);
+            is_private(&path, file.bytes) && fs::read(&path).is_ok_and(|bytes| sha256_hex(&bytes) == file.sha256)
+        };
+        let whole = files.iter().all(|file| is_whole(file));
+        if whole {
+            let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+            entries.extend(files.iter().map(|file| (file.path.clone(), Entry::kept(file))));
+        }
+        whole
+    }
+
+    /// Files of the last render by path, without scripts of an update.
+    fn last_files(&self, which: impl Fn(&ManifestFile) -> bool) -> Vec<&ManifestFile> {
+        let last = self.last.iter().flat_map(|last| &last.files);
+        last.filter(|file| which(file) && !is_update(&file.path)).collect()
     }
 
     /// The manifest that [`TreeWriter::finish`] writes.
@@ -273,11 +323,7 @@ impl TreeWriter {
     /// The tree has exactly these bytes under this name, with the right mode.
     fn has(&self, path: &str, bytes: &[u8]) -> bool {
         let path = self.root.path.join(path);
-        fs::symlink_metadata(&path).is_ok_and(|metadata| {
-            metadata.is_file()
-                && metadata.permissions().mode() & 0o7777 == 0o600
-                && metadata.len() == bytes.len() as u64
-        }) && fs::read(&path).is_ok_and(|found| found == bytes)
+        is_private(&path, bytes.len() as u64) && fs::read(&path).is_ok_and(|found| found == bytes)
     }
 
     /// Reports foreign entries in the way of added or removed files: files, and links on the path.
@@ -299,6 +345,13 @@ impl TreeWriter {
             }),
         }
     }
+}
+
+/// Whether a path is that of a file of this length that only its owner reads.
+fn is_private(path: &Path, bytes: u64) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| {
+        metadata.is_file() && metadata.permissions().mode() & 0o7777 == 0o600 && metadata.len() == bytes
+    })
 }
 
 /// Lets signals wait for the end of some work on a directory.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use firelay_verify::digest_of_class;
 use rayon::prelude::*;
 
-use super::super::{last_tree::LastTree, project::Project, state::Update};
+use super::super::{kept::Group, last_tree::LastTree, state::Update};
 use crate::{
     changes::{FieldChange, FileChange, MachineChange},
     plan::NodePlan,
@@ -16,16 +16,8 @@ use crate::{
 /// Ends of names of files that each machine has for itself, or may have.
 const CERTIFICATES: [&str; 4] = [".crt", ".key", ".pem", ".pub"];
 
-/// Workers that are set up alike, in the order of the spec.
-pub(super) struct Group<'p> {
-    /// The one that is compared.
-    pub(super) first: &'p NodePlan,
-    pub(super) others: Vec<&'p NodePlan>,
-}
-
 /// The last tree, and what a render would change.
 pub(super) struct Alike<'a> {
-    project: &'a Project,
     update: &'a Update<'a>,
     last: &'a LastTree<'a>,
     /// The readable document of each machine.
@@ -33,7 +25,7 @@ pub(super) struct Alike<'a> {
 }
 
 impl<'a> Alike<'a> {
-    pub(super) fn new(project: &'a Project, update: &'a Update<'a>, last: &'a LastTree<'a>) -> Self {
+    pub(super) fn new(update: &'a Update<'a>, last: &'a LastTree<'a>) -> Self {
         let name = DocumentFormat::CloudInit.file_name();
         let is_document = |node: &str, file: &ManifestFile| file.path == format!("nodes/{node}/{name}");
         let documents = last.manifest.files.iter().filter_map(|file| {
@@ -41,26 +33,10 @@ impl<'a> Alike<'a> {
             is_document(node, file).then_some((node, file.path.as_str()))
         });
         Self {
-            project,
             update,
             last,
             documents: documents.collect(),
         }
-    }
-
-    /// Workers whose change another may have as well. What a control plane or a member of etcd has depends on its place among them.
-    pub(super) fn groups(&self) -> Vec<Group<'a>> {
-        let plan = &self.project.plan;
-        let is_worker = |node: &&NodePlan| !node.pool && !node.roles.control_plane && !node.roles.etcd;
-        let classes = plan.classes(plan.nodes.iter().filter(is_worker)).into_iter();
-        let groups = classes.filter_map(|class| {
-            let mut nodes = class.into_iter().map(|(_, node)| node);
-            Some(Group {
-                first: nodes.next()?,
-                others: nodes.collect(),
-            })
-        });
-        groups.filter(|group| !group.others.is_empty()).collect()
     }
 
     /// The changes of the others of a group, and those of them that have to be compared: their documents differ.

@@ -13,7 +13,7 @@ use firelay_yaml::{Content, Node};
 use rayon::prelude::*;
 
 use super::super::{
-    assembly::Assembly, documents::Documents, failure::Failure, last_tree::LastTree, progress, project::Project,
+    assembly::Assembly, documents::Documents, failure::Failure, kept, last_tree::LastTree, progress, project::Project,
     rendered::Rendered, state::Update, why,
 };
 use super::{
@@ -57,8 +57,7 @@ pub(super) fn changes(
     let last = last.map(|last| LastTree::new(last, update.out()));
     let secrets = LazyLock::new(|| Secrets::of(project, assembly.bundle()));
     let compared = |nodes: &[&NodePlan]| compared(project, (update, &assembly), last.as_ref(), (nodes, &secrets));
-    let alike = last.as_ref().map(|last| Alike::new(project, update, last));
-    let mut changes = by_groups(project, alike.as_ref(), compared)?;
+    let mut changes = by_groups((project, update, &assembly), last.as_ref(), compared)?;
     update.refuse_damaged(last.as_ref())?;
     changes.extend(update.removed());
     configure(project, update, kept, &mut changes);
@@ -66,31 +65,57 @@ pub(super) fn changes(
     Ok(changes)
 }
 
-/// The changes of all machines, in their order. Of a group of workers the first one is compared, and those that differ from it.
+/// The changes of all machines, in their order. Of a group of workers the first one is compared, and those that may differ from it.
 fn by_groups(
-    project: &Project,
-    alike: Option<&Alike<'_>>,
+    (project, update, assembly): (&Project, &Update<'_>, &Assembly<'_>),
+    last: Option<&LastTree<'_>>,
     compared: impl Fn(&[&NodePlan]) -> Result<Vec<MachineChange>, Failure>,
 ) -> Result<Vec<MachineChange>, Failure> {
     let nodes = &project.plan.nodes;
-    let Some(alike) = alike else {
+    let Some(last) = last else {
         return compared(&nodes.iter().collect::<Vec<_>>());
     };
-    let groups = alike.groups();
+    let alike = Alike::new(update, last);
+    let same = kept::with_same_inputs(project, update, last.manifest);
+    let groups = kept::groups(&project.plan);
     let others = groups.iter().flat_map(|group| &group.others);
     let others: BTreeSet<_> = others.map(|node| node.name.as_str()).collect();
     let is_first = |node: &&NodePlan| !others.contains(node.name.as_str());
     let first: Vec<_> = nodes.iter().filter(is_first).collect();
     let by_name = |change: MachineChange| (change.name.clone(), change);
     let mut changes: BTreeMap<_, _> = compared(&first)?.into_iter().map(by_name).collect();
+    for group in &same {
+        if has_same_document(update, assembly, group.first)? {
+            changes.extend(
+                group
+                    .others
+                    .iter()
+                    .filter_map(|node| update.unchanged(node))
+                    .map(by_name),
+            );
+        }
+    }
     let mut rest = Vec::new();
-    for group in &groups {
-        let (known, different) = alike.followers(group, &changes[&group.first.name]);
+    for mut group in groups {
+        group.others.retain(|node| !changes.contains_key(&node.name));
+        let (known, different) = alike.followers(&group, &changes[&group.first.name]);
         changes.extend(known.into_iter().map(by_name));
         rest.extend(different);
     }
     changes.extend(compared(&rest)?.into_iter().map(by_name));
     Ok(nodes.iter().filter_map(|node| changes.remove(&node.name)).collect())
+}
+
+/// Whether the spec makes the document of a machine that the last tree has.
+fn has_same_document(update: &Update<'_>, assembly: &Assembly<'_>, node: &NodePlan) -> Result<bool, Failure> {
+    let documents = Documents::of(assembly, node)?;
+    let files: Vec<_> = documents.files().into_iter().map(described).collect();
+    Ok(update.has_document(&node.name, &digest(update, node, &files)))
+}
+
+fn digest(update: &Update<'_>, node: &NodePlan, files: &Described<'_>) -> String {
+    let files: Vec<_> = files.iter().map(|(file, _)| file).collect();
+    record::machine_digest(update.bundle(), &node.name, update.issued_at(node), &files)
 }
 
 /// The changes of some machines, in their order, between their files in the last tree and those that the spec makes.
@@ -103,11 +128,11 @@ fn compared(
     in_parts(nodes, |part| {
         let documents = Documents::of_all(assembly, part)?;
         let new = NewDocuments::of(project, &documents);
-        let digest = |(node, files): (&&NodePlan, &Described<'_>)| {
-            let files: Vec<_> = files.iter().map(|(file, _)| file).collect();
-            record::machine_digest(assembly.bundle(), &node.name, update.issued_at(node), &files)
-        };
-        let digests: Vec<_> = part.iter().zip(&new.files).map(digest).collect();
+        let digests = part
+            .iter()
+            .zip(&new.files)
+            .map(|(node, files)| digest(update, node, files));
+        let digests: Vec<_> = digests.collect();
         let digests: Vec<_> = digests.iter().map(String::as_str).collect();
         let unpack = |nodes: &[&NodePlan]| Ok((machines(last, nodes)?, new.unpacked(nodes)?));
         changes_of_part(update, (part, &digests), unpack, secrets)

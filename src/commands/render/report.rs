@@ -1,6 +1,9 @@
 //! The report of `render`: a line for each node, or the same as JSON.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use serde::Serialize;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
@@ -15,7 +18,10 @@ use super::{
 };
 use crate::{
     cli::OutputFormat,
-    delivery::{Artifact, tree},
+    delivery::{
+        Artifact, ManifestFile,
+        tree::{self, TreeWriter},
+    },
     plan::NodePlan,
     secrets::Bundle,
     spec::DeliveryForm,
@@ -57,6 +63,32 @@ impl Written {
             limit: handover.limit,
             expires,
         }
+    }
+
+    /// Those of machines that keep their documents, from the last manifest.
+    pub(super) fn of_kept(tree: &TreeWriter, kept: &BTreeSet<&str>) -> Vec<Self> {
+        let files = tree.last().into_iter().flat_map(|last| &last.files);
+        let own = files.filter(|file| file.node.as_deref().is_some_and(|node| kept.contains(node)));
+        let (handed, others): (Vec<_>, Vec<_>) = own.partition(|file| file.attribute.is_some());
+        let urls = others
+            .iter()
+            .filter_map(|file| Some((file.node.as_deref()?, file.url.as_ref()?)));
+        let urls: BTreeMap<_, _> = urls.collect();
+        let one = |file: &ManifestFile| {
+            let node = file.node.clone()?;
+            Some(Self {
+                platform: file.platform.clone()?,
+                file: file.path.clone(),
+                attribute: file.attribute.clone()?,
+                form: file.form?,
+                payload: urls.get(node.as_str()).map(|url| (*url).clone()),
+                bytes: file.counted?,
+                limit: file.limit,
+                expires: file.expires?,
+                node,
+            })
+        };
+        handed.into_iter().filter_map(one).collect()
     }
 }
 

@@ -304,6 +304,23 @@ impl<'a> Update<'a> {
         self.render.whole || kept.all(|(name, own)| recorded(name).is_some_and(|record| is_known(record, own)))
     }
 
+    /// Whether the tree in place has the document of a machine that the record has.
+    pub fn has_recorded_document(&self, name: &str) -> bool {
+        let base = self.base.as_ref().and_then(|base| base.machines.get(name));
+        base.is_some_and(|base| self.has_document(name, &base.digest))
+    }
+
+    /// Whether the tree in place has the document of a machine with this digest.
+    pub fn has_document(&self, name: &str, digest: &str) -> bool {
+        self.tree.get(name).is_some_and(|own| own.digest == digest)
+    }
+
+    /// The change of a machine that keeps the document of the record.
+    pub fn unchanged(&self, node: &NodePlan) -> Option<MachineChange> {
+        let base = self.base.as_ref()?.machines.get(&node.name)?;
+        self.change_of(node, &base.digest)
+    }
+
     fn found(&mut self, last: Option<&Manifest>) {
         let Render { args, now, .. } = self.render;
         let recorded = self.base.as_ref().and_then(|base| base.founded_at);

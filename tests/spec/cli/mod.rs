@@ -11,6 +11,7 @@ pub mod desk;
 mod diff;
 mod git;
 mod inputs;
+mod kept;
 mod kubeconfig;
 mod messages;
 mod pages;

@@ -1,0 +1,110 @@
+//! Workers whose documents a render of all machines keeps: it would make them from the same inputs, to the same bytes
+//! (docs/adr/0036-documents-with-the-same-inputs-are-kept.md).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use super::{project::Project, state::Update};
+use crate::{
+    encoding::sha256_hex,
+    plan::{NodePlan, Plan},
+    record,
+    tree::{Manifest, ManifestFile, TreeWriter, is_update},
+};
+
+/// Workers that are set up alike, in the order of the spec.
+pub(super) struct Group<'p> {
+    /// The one that is rendered for all.
+    pub(super) first: &'p NodePlan,
+    pub(super) others: Vec<&'p NodePlan>,
+}
+
+/// Groups of at least two workers. What a control plane or a member of etcd has depends on its place among them.
+pub(super) fn groups(plan: &Plan) -> Vec<Group<'_>> {
+    let classes = plan
+        .classes(plan.nodes.iter().filter(|node| is_worker(node)))
+        .into_iter();
+    let groups = classes.filter_map(|class| {
+        let mut nodes = class.into_iter().map(|(_, node)| node);
+        Some(Group {
+            first: nodes.next()?,
+            others: nodes.collect(),
+        })
+    });
+    groups.filter(|group| !group.others.is_empty()).collect()
+}
+
+/// Not a pool: its machines have no values of their own.
+fn is_worker(node: &NodePlan) -> bool {
+    !node.pool && !node.roles.control_plane && !node.roles.etcd
+}
+
+/// The digests for the manifest, of all workers but the first of each group. `files` are those of a tree, with the digests of the first
+/// one's documents.
+pub(super) fn inputs(project: &Project, update: &Update<'_>, files: &[ManifestFile]) -> BTreeMap<String, String> {
+    let groups = groups(&project.plan);
+    let cluster = of_cluster(&project.plan);
+    let mut by_node: BTreeMap<&str, Vec<&ManifestFile>> = BTreeMap::new();
+    for file in files.iter().filter(|file| !is_update(&file.path)) {
+        by_node
+            .entry(file.node.as_deref().unwrap_or_default())
+            .or_default()
+            .push(file);
+    }
+    let of_machine =
+        |node: &NodePlan| of_machine(node, update, by_node.get(node.name.as_str()).map_or(&[], Vec::as_slice));
+    let of_group = |group: &Group<'_>| {
+        let class = sha256_hex(format!("{cluster} {}", of_machine(group.first)).as_bytes());
+        let digest = |node: &NodePlan| record::value_digest(update.bundle(), &format!("{class} {}", of_machine(node)));
+        let digests = group.others.par_iter().map(|node| (node.name.clone(), digest(node)));
+        digests.collect::<Vec<_>>()
+    };
+    groups.iter().flat_map(of_group).collect()
+}
+
+/// Groups of workers of which the last manifest has the same digests. If the first one keeps its documents, so do they.
+pub(super) fn with_same_inputs<'a>(project: &'a Project, update: &Update<'_>, last: &Manifest) -> Vec<Group<'a>> {
+    if last.inputs.is_empty() {
+        return Vec::new();
+    }
+    let inputs = inputs(project, update, &last.files);
+    let is_same = |node: &&NodePlan| {
+        let (before, now) = (last.inputs.get(&node.name), inputs.get(&node.name));
+        before == now && before.is_some() && update.has_recorded_document(&node.name)
+    };
+    let groups = groups(&project.plan).into_iter();
+    let groups = groups.map(|mut group| {
+        group.others.retain(is_same);
+        group
+    });
+    groups.collect()
+}
+
+/// Keeps the files of those workers of groups whose first one is rendered as before, and returns their names.
+pub(super) fn keep<'a>(tree: &TreeWriter, groups: &[Group<'a>]) -> BTreeSet<&'a str> {
+    let unchanged = groups.iter().filter(|group| tree.is_unchanged(&group.first.name));
+    let names = unchanged.flat_map(|group| group.others.iter().map(|node| node.name.as_str()));
+    tree.keep_machines(&names.collect())
+}
+
+/// The program, and everything but the workers. `Debug` of a secret has no value: what a secret changes is in the first one's documents.
+fn of_cluster(plan: &Plan) -> String {
+    let mut plan = plan.clone();
+    plan.nodes.retain(|node| !is_worker(node));
+    let commit = option_env!("FIRELAY_COMMIT").unwrap_or_default();
+    sha256_hex(format!("{} {commit} {plan:?}", env!("CARGO_PKG_VERSION")).as_bytes())
+}
+
+/// What one worker has for itself (`NodePlan::is_set_up_as`), the age of its keys and certificates, and its documents.
+fn of_machine(node: &NodePlan, update: &Update<'_>, files: &[&ManifestFile]) -> String {
+    let NodePlan {
+        name,
+        addresses,
+        mac,
+        uuid,
+        ..
+    } = node;
+    let age = (update.issued_at(node), update.bundle().leaves_of(name));
+    format!("{:?} {files:?}", (name, addresses, mac, uuid, age))
+}

@@ -1,0 +1,185 @@
+//! Documents that a render keeps because it would make them anew from the same inputs: what follows is as if it made all of them.
+
+use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+
+use serde_json::Value;
+
+use super::desk::Desk;
+use crate::support::{succeed, tree};
+
+const SPEC: &str = "\
+apiVersion: firelay.dev/v1alpha1
+kind: Cluster
+name: many
+kubernetes: { version: 1.36.4 }
+endpoint: { host: api.many.example.com }
+os: ubuntu-24.04
+platform: aws
+nodes:
+  - { name: cp1, roles: [control-plane], addresses: [10.0.0.11] }
+  - { name: w1, roles: [worker], addresses: [10.0.0.21] }
+  - { name: w2, roles: [worker], addresses: [10.0.0.22] }
+  - { name: w3, roles: [worker], addresses: [10.0.0.23] }
+  - { name: big1, roles: [worker], labels: { size: big }, addresses: [10.0.0.31] }
+  - { name: big2, roles: [worker], labels: { size: big }, addresses: [10.0.0.32] }
+";
+const MANIFEST: &str = "out/manifest.json";
+
+/// A change of the directory of a cluster.
+type Change = fn(&Desk);
+
+fn edit(desk: &Desk, file: &str, from: &str, to: &str) {
+    let text = desk.read(file);
+    assert!(text.contains(from), "{file}: {from}");
+    fs::write(desk.at(file), text.replacen(from, to, 1)).unwrap();
+}
+
+fn run(desk: &Desk, arguments: &[&str]) {
+    let ran = desk.run(arguments);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+fn add(desk: &Desk) {
+    desk.write(
+        "cluster.yaml",
+        &(desk.read("cluster.yaml") + "  - { name: w4, roles: [worker], addresses: [10.0.0.24] }\n"),
+    );
+}
+
+/// Changes after which some documents are others, or not what the last render wrote.
+const CHANGES: [(&str, Change); 14] = [
+    ("nothing", |_| ()),
+    ("a worker comes", add),
+    ("a worker goes", |desk| {
+        edit(
+            desk,
+            "cluster.yaml",
+            "  - { name: w2, roles: [worker], addresses: [10.0.0.22] }\n",
+            "",
+        );
+    }),
+    ("the first worker goes", |desk| {
+        edit(
+            desk,
+            "cluster.yaml",
+            "  - { name: w1, roles: [worker], addresses: [10.0.0.21] }\n",
+            "",
+        );
+    }),
+    ("another address", |desk| {
+        edit(desk, "cluster.yaml", "10.0.0.22", "10.0.0.52");
+    }),
+    ("another MAC address", |desk| {
+        edit(
+            desk,
+            "cluster.yaml",
+            "addresses: [10.0.0.22]",
+            "addresses: [10.0.0.22], mac: '52:54:00:00:00:01'",
+        );
+    }),
+    ("two change names", |desk| {
+        edit(desk, "cluster.yaml", "name: w2", "name: w9");
+        edit(desk, "cluster.yaml", "name: w3", "name: w2");
+        edit(desk, "cluster.yaml", "name: w9", "name: w3");
+    }),
+    ("a setting of all", |desk| {
+        edit(desk, "cluster.yaml", "os: ", "timezone: Europe/Berlin\nos: ");
+    }),
+    (
+        "another life of certificates, of which one machine has its own already",
+        |desk| {
+            edit(desk, "cluster.yaml", "os: ", "pki: { leafValidity: 4800h }\nos: ");
+            run(desk, &["render", "--node", "w1"]);
+        },
+    ),
+    ("new keys of one machine", |desk| {
+        run(desk, &["founded"]);
+        run(desk, &["secrets", "rotate", "leaves", "--node", "w3"]);
+    }),
+    ("an edited document", |desk| {
+        edit(desk, "out/nodes/w3/user-data", "hostname: w3", "hostname: w7");
+    }),
+    ("a document that others may read", |desk| {
+        fs::set_permissions(desk.at("out/nodes/w3/user-data"), PermissionsExt::from_mode(0o644)).unwrap();
+    }),
+    ("a document that is gone", |desk| {
+        fs::remove_file(desk.at("out/nodes/w3/user-data")).unwrap();
+    }),
+    ("an edited manifest", |desk| {
+        let mut manifest: Value = serde_json::from_str(&desk.read(MANIFEST)).unwrap();
+        let files = manifest["files"].as_array_mut().unwrap().iter_mut();
+        files
+            .filter(|file| file["node"] == "w3")
+            .for_each(|file| file["limit"] = 3.into());
+        desk.write(MANIFEST, &manifest.to_string());
+    }),
+];
+
+/// The same directory with a manifest that knows nothing of inputs, so that all documents are made anew.
+fn without_inputs(desk: &Desk) -> Desk {
+    let copy = Desk::empty();
+    succeed(
+        Command::new("cp").arg("-a").arg(desk.at(".")).arg(copy.at(".")),
+        "coreutils",
+    );
+    let mut manifest: Value = serde_json::from_str(&copy.read(MANIFEST)).unwrap();
+    let inputs = manifest.as_object_mut().unwrap().remove("inputs");
+    assert!(inputs.is_some_and(|inputs| inputs.as_object().unwrap().len() >= 2));
+    copy.write(MANIFEST, &manifest.to_string());
+    copy
+}
+
+/// The tree without times.
+fn bytes(desk: &Desk) -> Vec<(String, u32, Option<Vec<u8>>)> {
+    let entries = tree(&desk.at("out")).into_iter();
+    entries.map(|(path, entry)| (path, entry.mode, entry.content)).collect()
+}
+
+fn cluster(founded: bool) -> Desk {
+    let desk = Desk::empty();
+    desk.write("cluster.yaml", SPEC);
+    run(&desk, &["secrets", "new"]);
+    run(&desk, if founded { &["render", "--founded"] } else { &["render"] });
+    desk
+}
+
+#[test]
+fn a_render_that_keeps_documents_is_as_one_that_makes_all() {
+    for (title, change) in CHANGES {
+        let desk = cluster(false);
+        change(&desk);
+        let all = without_inputs(&desk);
+        for desk in [&desk, &all] {
+            run(desk, &["render"]);
+        }
+        assert_eq!(bytes(&desk), bytes(&all), "{title}");
+        assert_eq!(
+            desk.read("firelay.state.yaml"),
+            all.read("firelay.state.yaml"),
+            "{title}"
+        );
+        assert_eq!(desk.run(&["verify"]).code, 0, "{title}");
+    }
+}
+
+#[test]
+fn a_plan_that_knows_inputs_is_as_one_that_makes_all() {
+    for (title, change) in CHANGES {
+        let desk = cluster(true);
+        change(&desk);
+        let all = without_inputs(&desk);
+        let [known, compared] = [&desk, &all].map(|desk| desk.run(&["plan", "--output", "json"]));
+        assert_eq!((known.code, known.stdout), (compared.code, compared.stdout), "{title}");
+        assert_eq!(known.stderr, compared.stderr, "{title}");
+    }
+}
+
+/// The report has a line for each machine, in the order of the spec, whether its document was kept or not.
+#[test]
+fn the_report_has_machines_whose_documents_were_kept() {
+    let desk = cluster(false);
+    let before = desk.run(&["render", "--output", "json"]).json();
+    let all = without_inputs(&desk).run(&["render", "--output", "json"]).json();
+    assert_eq!(before["nodes"], all["nodes"]);
+    assert_eq!(before["nodes"].as_array().unwrap().len(), 6);
+}
