@@ -1375,6 +1375,26 @@ fn members_and_workers_that_go_at_once_have_a_way_each() {
     );
 }
 
+/// etcd's list of members keeps the old address, and a machine that runs has no other: new certificates do not help.
+#[test]
+fn a_member_of_external_etcd_with_another_address_is_created_anew() {
+    let desk = founded("external-etcd");
+    let spec = desk.read("cluster.yaml");
+    let members = "{ name: \"etcd{1..3}\", roles: [etcd], addresses: [10.2.0.31-10.2.0.33] }";
+    let moved = "{ name: \"etcd{1..2}\", roles: [etcd], addresses: [10.2.0.31-10.2.0.32] }\n  - { name: etcd3, roles: [etcd], addresses: [10.2.0.43] }";
+    assert!(spec.contains(members), "{spec}");
+    desk.write("cluster.yaml", &spec.replace(members, moved));
+    for leaves in [false, true] {
+        assert!(!leaves || desk.run(&["secrets", "rotate", "leaves"]).code == 0);
+        let plan = desk.run(&["plan"]);
+        assert!(
+            plan.code == 0 && plan.stdout.contains("-/+ etcd3: to replace\n"),
+            "{plan:?}"
+        );
+        assert!(!plan.stdout.contains("secrets rotate leaves"), "{plan:?}");
+    }
+}
+
 /// API servers know members by their addresses.
 #[test]
 fn members_of_external_etcd_do_not_all_move_at_once() {
