@@ -1395,6 +1395,40 @@ fn a_member_of_external_etcd_with_another_address_is_created_anew() {
     }
 }
 
+/// With the proxies of `local` machines know control planes by their addresses alone.
+#[test]
+fn control_planes_with_local_proxies_do_not_all_move_at_once() {
+    let desk = founded("local-endpoint");
+    let spec = desk.read("cluster.yaml");
+    let servers = |names: &str, addresses: &str| {
+        format!("  - {{ name: {names}, roles: [control-plane], addresses: [{addresses}] }}\n")
+    };
+    let all = servers("\"cp{1..3}\"", "10.6.0.11-10.6.0.13, \"fd00:6::11-fd00:6::13\"");
+    assert!(spec.contains(&all), "{spec}");
+    let with = |nodes: &str| desk.write("cluster.yaml", &spec.replace(&all, nodes));
+    with(&servers(
+        "\"cp{1..3}\"",
+        "10.6.0.31-10.6.0.33, \"fd00:6::31-fd00:6::33\"",
+    ));
+    let texts = [
+        "FL1228",
+        "cp1 would be created before any other control plane has its new address",
+        "the record has cp1, cp2, cp3 (firelay.state.yaml:",
+    ];
+    for verb in ["plan", "render", "update"] {
+        refused(&desk, &[verb], &texts);
+    }
+    // The one that stays leads the others, and nobody leads it.
+    let one = servers("cp1", "10.6.0.11, \"fd00:6::11\"");
+    with(&(one + &servers("\"cp{2..3}\"", "10.6.0.32-10.6.0.33, \"fd00:6::32-fd00:6::33\"")));
+    refused(&desk, &["plan", "--replace", "cp1"], &texts[..2]);
+    let plan = desk.run(&["plan"]);
+    assert!(
+        plan.code == 0 && plan.stdout.contains("  1. replace control plane cp2\n"),
+        "{plan:?}"
+    );
+}
+
 /// API servers know members by their addresses.
 #[test]
 fn members_of_external_etcd_do_not_all_move_at_once() {
