@@ -463,9 +463,10 @@ impl<'a> Update<'a> {
         }
         let base = self.base.as_ref()?.machines.get(&node.name)?;
         if self.is_other(&node.name, base) {
-            let reason = match base.pool && !node.pool {
-                true => "it was a pool: create it when the machines of the pool are gone",
-                false => "it has another role: create it anew when its removal is over",
+            let reason = match (base.pool, node.pool) {
+                (true, false) => "it was a pool: create it when the machines of the pool are gone",
+                (false, true) => "it was a machine: create machines of the pool when that one is gone",
+                _ => "it has another role: create it anew when its removal is over",
             };
             return change(Action::Add, reason.to_owned());
         }
@@ -480,7 +481,8 @@ impl<'a> Update<'a> {
         )
     }
 
-    /// Whether a machine that stays loses the role of a control plane or of a member of etcd, or is one that has the name of a pool.
+    /// Whether a machine that stays loses the role of a control plane or of a member of etcd, or has the name of a pool, or a pool that of a
+    /// machine.
     fn is_other(&self, name: &str, base: &MachineRecord) -> bool {
         let mut nodes = self.render.project.plan.nodes.iter();
         let Some(node) = nodes.find(|node| node.name == name).filter(|_| self.is_founded()) else {
@@ -488,7 +490,7 @@ impl<'a> Update<'a> {
         };
         let roles = crate::delivery::roles(node);
         let lost = |role: &Role| base.roles.contains(role) && !roles.contains(role);
-        [Role::ControlPlane, Role::Etcd].iter().any(lost) || (base.pool && !node.pool)
+        [Role::ControlPlane, Role::Etcd].iter().any(lost) || base.pool != node.pool
     }
 
     /// The line of the record that has a machine.
@@ -510,26 +512,22 @@ impl<'a> Update<'a> {
 
     /// Machines and pools of the record that the spec no longer has, or has as another kind.
     pub fn removed(&self) -> Vec<MachineChange> {
-        let nodes: BTreeSet<_> = self
-            .render
-            .project
-            .plan
-            .nodes
-            .iter()
-            .map(|node| node.name.as_str())
-            .collect();
+        let plan = &self.render.project.plan;
+        let nodes: BTreeMap<_, _> = plan.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
         let machines = self.base.iter().flat_map(|base| &base.machines);
-        let gone = machines.filter(|(name, own)| !nodes.contains(name.as_str()) || self.is_other(name, own));
+        let gone = machines.filter(|(name, own)| !nodes.contains_key(name.as_str()) || self.is_other(name, own));
         let change = |(name, own): (&String, &MachineRecord)| {
-            let lost = match (nodes.contains(name.as_str()), own.pool) {
-                (true, true) => "has it as a pool",
-                (true, false) => "has it with a role that the spec takes from it",
-                (false, _) => "has it, and the spec does not",
+            let namesake = nodes.get(name.as_str()).copied();
+            let lost = match (namesake.map(|node| node.pool), own.pool) {
+                (None, _) => "has it, and the spec does not",
+                (Some(_), true) => "has it as a pool",
+                (Some(true), false) => "has it as a machine",
+                (Some(false), false) => "has it with a role that the spec takes from it",
             };
             let reason = format!("{} {lost}", self.line(name));
-            let taker = record::taker(&self.render.project.plan, name, own);
+            let taker = record::taker(plan, name, own).map(|(node, _)| node);
             MachineChange {
-                heir: taker.map(|(node, _)| node.name.clone()),
+                heir: taker.or(namesake).map(|node| node.name.clone()),
                 ..MachineChange::none(name, &own.roles, own.pool).whole(Action::Remove, reason)
             }
         };

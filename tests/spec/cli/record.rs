@@ -1628,7 +1628,26 @@ fn a_machine_with_the_name_of_a_pool_is_another_one() {
         plan.code == 0 && plan.stdout.contains(added) && plan.stdout.contains(removed),
         "{plan:?}"
     );
+    let order = "  1. remove worker burst\n  2. add worker burst\n";
+    assert!(plan.stdout.contains(order), "{plan:?}");
     assert_eq!(desk.run(&["render", "--accept", "FL1218"]).code, 0);
     assert!(!desk.read(RECORD).contains("pool: true"));
     assert_eq!(desk.run(&["plan"]).code, 0);
+    // And back: the machine would stay in the cluster.
+    desk.write("cluster.yaml", &spec);
+    refused(
+        &desk,
+        &["update"],
+        &[
+            "FL1218",
+            "burst would be a pool of machines, and was one",
+            "give the pool another name; or Nodes (burst): drain and delete them",
+        ],
+    );
+    let plan = desk.run(&["plan", "--accept", "FL1218"]);
+    let added = "  + burst: to add\n        it was a machine";
+    assert!(
+        plan.code == 0 && [added, removed, order].iter().all(|text| plan.stdout.contains(text)),
+        "{plan:?}"
+    );
 }
