@@ -240,7 +240,8 @@ impl<'a> Update<'a> {
             .iter()
             .filter(|change| change.roles.contains(&Role::ControlPlane));
         let mut replaced = servers.filter(|change| change.action == Action::Replace).peekable();
-        let help = match (replaced.peek().is_some(), replaced.all(MachineChange::needs_new_leaves)) {
+        let needs_leaves = |change: &MachineChange| change.needs_new_leaves() && !self.changes_fixed_value();
+        let help = match (replaced.peek().is_some(), replaced.all(needs_leaves)) {
             (true, true) => {
                 "run firelay secrets rotate leaves first: with new keys and certificates the control planes take this change in place, by \
                  firelay update (docs/rotate.md)"
@@ -434,8 +435,16 @@ impl<'a> Update<'a> {
         base.is_some_and(has) && self.tree.get(&node.name).is_some_and(|own| !has(own))
     }
 
+    /// Whether the spec changes a value that a running cluster cannot change: new keys and certificates do not help.
+    fn changes_fixed_value(&self) -> bool {
+        self.findings.iter().any(|finding| finding.code == "FL1211")
+    }
+
     /// A change with files that were compared; it says so where another render made the same document.
-    pub fn compared(&self, node: &NodePlan, digest: &str, change: MachineChange) -> MachineChange {
+    pub fn compared(&self, node: &NodePlan, digest: &str, mut change: MachineChange) -> MachineChange {
+        if self.changes_fixed_value() && change.needs_new_leaves() {
+            change.reason = None;
+        }
         if !self.is_behind(node, digest) {
             return change;
         }
