@@ -413,9 +413,14 @@ fn two_machines_that_were_added_at_one_place_are_merged() {
     let (head, rest) = united.split_once("  x1:\n").unwrap();
     let (own, rest) = rest.split_once('\n').unwrap();
     let help = "after a merge of git every machine has one line, of one side";
-    for (between, code) in [("", "FL0001"), ("  x1:\n", "FL0003")] {
+    let two = [
+        "FL1201",
+        "the record has two lines of the machine x1",
+        "keep the line of one side",
+    ];
+    for (between, texts) in [("", &two[..]), ("  x1:\n", &["FL0003", help])] {
         desk.write(RECORD, &format!("{head}  x1:\n{own}\n{between}{own}\n{rest}"));
-        refused_or_help(&desk, &[code, help]);
+        refused_or_help(&desk, texts);
     }
 }
 
