@@ -98,34 +98,55 @@ impl Applied {
     }
 
     fn manifests(&self, new: &Self, is_secret: &impl Fn(&str, &FieldChange) -> bool) -> Vec<FileChange> {
-        let paths: BTreeSet<_> = self.files.keys().chain(new.files.keys()).collect();
-        let paths = paths.into_iter().filter(|path| *path != INIT);
-        let texts = paths.map(|path| (path, self.files.get(path), new.files.get(path)));
-        let differ = texts.filter(|(_, old, new)| old != new);
-        differ
-            .map(|(path, old, new)| {
-                let kind = match (old, new) {
-                    (None, _) => "added",
-                    (_, None) => "removed",
-                    _ => "changed",
-                };
-                let [old, new] = [old, new].map(|text| text.map(String::as_str).unwrap_or_default());
-                let found = match path == ARTIFACTS {
-                    true => fetched(old, new),
-                    false if kind == "changed" => files::content(path, old, new),
-                    false => Vec::new(),
-                };
-                // The list has artifacts of the machine beside those of manifests.
-                let kind = if path == ARTIFACTS { "changed" } else { kind };
-                FileChange {
-                    fields: found
-                        .into_iter()
-                        .map(|(place, own)| own.unless(|change| is_secret(path, change), &place))
-                        .collect(),
-                    ..FileChange::applied(path, kind)
-                }
-            })
+        let (had, has) = (self.by_place(), new.by_place());
+        let places: BTreeSet<_> = had.keys().chain(has.keys()).collect();
+        let files = places.into_iter().map(|place| (had.get(place), has.get(place)));
+        let differ = files.filter(|(old, new)| old.map(|own| own.1) != new.map(|own| own.1));
+        let change = |(old, new): (Option<&(&str, &str)>, Option<&(&str, &str)>)| {
+            let (path, _) = new.or(old)?;
+            Some(manifest(path, [old, new].map(|own| own.map(|own| own.1)), is_secret))
+        };
+        differ.filter_map(change).collect()
+    }
+
+    /// Paths and texts of manifests by their paths without numbers, which count the ones before: another one in front is no change.
+    fn by_place(&self) -> BTreeMap<String, (&str, &str)> {
+        let files = self.files.iter().filter(|(path, _)| *path != INIT);
+        files
+            .map(|(path, text)| (without_number(path), (path.as_str(), text.as_str())))
             .collect()
+    }
+}
+
+/// The change of a manifest, or of the list of those that are fetched.
+fn manifest(path: &str, [old, new]: [Option<&str>; 2], is_secret: &impl Fn(&str, &FieldChange) -> bool) -> FileChange {
+    let kind = match (old, new) {
+        // The list has artifacts of the machine beside those of manifests.
+        _ if path == ARTIFACTS => "changed",
+        (None, _) => "added",
+        (_, None) => "removed",
+        _ => "changed",
+    };
+    let [old, new] = [old, new].map(Option::unwrap_or_default);
+    let found = match path == ARTIFACTS {
+        true => fetched(old, new),
+        false if kind == "changed" => files::content(path, old, new),
+        false => Vec::new(),
+    };
+    let fields = found.into_iter();
+    let fields = fields.map(|(place, own)| own.unless(|change| is_secret(path, change), &place));
+    FileChange {
+        fields: fields.collect(),
+        ..FileChange::applied(path, kind)
+    }
+}
+
+/// The path of a file without its number: `60-manifests/#-own.yaml`.
+fn without_number(path: &str) -> String {
+    let (directory, file) = path.rsplit_once('/').unwrap_or_default();
+    match file.split_once('-') {
+        Some((number, name)) if number.bytes().all(|byte| byte.is_ascii_digit()) => format!("{directory}/#-{name}"),
+        _ => path.to_owned(),
     }
 }
 
@@ -196,4 +217,25 @@ fn hide(object: &mut Value, digest: &impl Fn(&str) -> String) -> bool {
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_manifest_is_no_change() {
+        let applied = |files: &[(&str, &str)]| Applied {
+            digests: BTreeMap::from([(Founding::Manifests.name().to_owned(), String::new())]),
+            files: { files.iter() }
+                .map(|(file, text)| (format!("{MANIFESTS}60-manifests/{file}.yaml"), (*text).to_owned()))
+                .collect(),
+        };
+        let old = applied(&[("00-own", "a: 1\n"), ("01-other", "b: 1\n"), ("own", "c: 1\n")]);
+        let new = applied(&[("06-own", "a: 1\n"), ("07-other", "b: 2\n"), ("own", "c: 1\n")]);
+        let changes = old.changes(&new, &|_, _| false).manifests;
+        let paths: Vec<_> = changes.iter().map(|own| (own.path.as_str(), own.kind)).collect();
+        let other = format!("{MANIFESTS}60-manifests/07-other.yaml");
+        assert_eq!(paths, [(other.as_str(), "changed")]);
+    }
 }

@@ -71,7 +71,7 @@ pub struct MachineChange {
     /// The record has its document already: another render made it, and the tree in place is older.
     #[serde(skip)]
     pub known: bool,
-    /// The machine that gets its address: this one is removed before that one comes.
+    /// The machine that gets its address or its name: this one is removed before that one comes.
     #[serde(skip)]
     pub heir: Option<String>,
 }

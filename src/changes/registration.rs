@@ -22,6 +22,8 @@ pub const ETCD_ENVIRONMENT: &str = "/etc/etcd/etcd.env";
 const CLIENT_URLS: &str = "ETCD_ADVERTISE_CLIENT_URLS=";
 /// The members that etcd reads when it has no data.
 const MEMBERS: &str = "ETCD_INITIAL_CLUSTER=";
+/// The address at which other members reach it. A member with data ignores the variable: etcd's list of members keeps the old address.
+const PEER_URLS: &str = "ETCD_INITIAL_ADVERTISE_PEER_URLS=";
 /// The unit of a member of external etcd.
 const ETCD: &str = "/etc/systemd/system/etcd.service";
 /// Variables of the boot chain.
@@ -62,12 +64,7 @@ pub fn runs_etcd(machine: &Machine) -> bool {
 
 /// Whether clients reach a member of external etcd at another address than before.
 pub fn moves(old: &Machine, new: &Machine) -> bool {
-    let urls = |machine: &Machine| {
-        let text = machine.text(ETCD_ENVIRONMENT)?;
-        text.lines()
-            .find(|line| line.starts_with(CLIENT_URLS))
-            .map(str::to_owned)
-    };
+    let urls = |machine: &Machine| Some(setting(machine.text(ETCD_ENVIRONMENT)?, CLIENT_URLS)?.to_owned());
     urls(old).zip(urls(new)).is_some_and(|(old, new)| old != new)
 }
 
@@ -154,13 +151,21 @@ fn of_environment(old: &str, new: &str) -> BTreeSet<Handler> {
     BTreeSet::from([if same { Handler::Boot } else { Handler::Replace }])
 }
 
-/// A member that has data asks etcd for the members.
+/// A member that has data asks etcd for the members, and keeps its own address.
 fn of_members(old: &str, new: &str) -> Option<BTreeSet<Handler>> {
+    if setting(old, PEER_URLS) != setting(new, PEER_URLS) {
+        return Some(BTreeSet::from([Handler::Replace]));
+    }
     let rest = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| !line.starts_with(MEMBERS));
         lines.map(str::to_owned).collect()
     };
     (rest(old) == rest(new)).then(|| BTreeSet::from([Handler::Boot]))
+}
+
+/// The line of a setting.
+fn setting<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines().find(|line| line.starts_with(name))
 }
 
 /// A line of the list of binaries.
@@ -432,6 +437,13 @@ mod tests {
         let boot = BTreeSet::from([Handler::Boot]);
         assert_eq!(with("ETCD_NAME=e2\nETCD_INITIAL_CLUSTER=e4=b\n"), Some(boot));
         assert_eq!(with("ETCD_NAME=e3\nETCD_INITIAL_CLUSTER=e4=b\n"), None);
+    }
+
+    #[test]
+    fn a_member_keeps_its_address() {
+        let text = |address: &str| format!("ETCD_NAME=e1\nETCD_INITIAL_ADVERTISE_PEER_URLS=https://{address}:2380\n");
+        let with = |address| handlers(ETCD_ENVIRONMENT, &text("10.0.0.1"), &text(address), true);
+        assert_eq!(with("10.0.0.2"), Some(BTreeSet::from([Handler::Replace])));
     }
 
     #[test]

@@ -52,18 +52,18 @@ impl Member {
 }
 
 /// The steps in their order. Running members are updated first, as the first control plane brings the cluster to its new version.
-/// Others are added before some are replaced, so that a quorum bears the loss of one, and removed last. One whose address another machine gets is removed before that
-/// one comes. New workers come after the control planes: no kubelet is newer than an API server.
+/// Others are added before some are replaced, so that a quorum bears the loss of one, and removed last. One whose address or name another
+/// machine gets is removed before that one comes. New workers come after the control planes: no kubelet is newer than an API server.
 /// `manifests` names the control plane that applies them, when all API servers know their kinds.
 pub fn steps(changes: &[MachineChange], limit: Limit, manifests: Option<&str>) -> Vec<Step> {
     let of = |member: Member| changes.iter().filter(move |change| Member::of(&change.roles) == member);
+    let going: Vec<_> = changes.iter().filter(|change| change.heir.is_some()).collect();
     let mut steps = Vec::new();
     for member in [Member::Etcd, Member::ControlPlane] {
         for action in [Action::InPlace, Action::Add, Action::Replace, Action::Remove] {
             let acting = of(member).filter(|change| change.action == action && !goes_before(change, changes));
             for change in acting {
-                let gone = changes.iter().filter(|own| is_heir(change, own));
-                steps.extend(gone.map(|own| step(Action::Remove, Member::of(&own.roles), [own])));
+                steps.extend(removed_before(&[change], &going));
                 steps.push(step(action, member, [change]));
             }
         }
@@ -80,23 +80,31 @@ pub fn steps(changes: &[MachineChange], limit: Limit, manifests: Option<&str>) -
         (Action::Replace, limit.of(workers)),
         (Action::Remove, limit.of(workers)),
     ] {
-        let names: Vec<_> = of(Member::Worker).filter(|change| change.action == action).collect();
-        steps.extend(
-            names
-                .chunks(most.min(names.len().max(1)))
-                .map(|part| step(action, Member::Worker, part.iter().copied())),
-        );
+        let acting = of(Member::Worker).filter(|change| change.action == action && !goes_before(change, changes));
+        let acting: Vec<_> = acting.collect();
+        for part in acting.chunks(most.min(acting.len().max(1))) {
+            steps.extend(removed_before(part, &going));
+            steps.push(step(action, Member::Worker, part.iter().copied()));
+        }
     }
     steps
 }
 
-/// Whether a machine that goes has its step before the one that gets its address.
-fn goes_before(gone: &MachineChange, changes: &[MachineChange]) -> bool {
-    let comes = |own: &&MachineChange| matches!(own.action, Action::InPlace | Action::Add | Action::Replace);
-    changes.iter().filter(comes).any(|own| is_heir(own, gone))
+/// The steps that remove machines before others get their addresses or names.
+fn removed_before(machines: &[&MachineChange], going: &[&MachineChange]) -> Vec<Step> {
+    let goes = |gone: &&&MachineChange| machines.iter().any(|machine| is_heir(machine, gone));
+    let gone = going.iter().filter(goes);
+    gone.map(|gone| step(Action::Remove, Member::of(&gone.roles), [*gone]))
+        .collect()
 }
 
-/// Whether a machine gets the address of one that goes.
+/// Whether a machine that goes has its step before the one that gets its address or name.
+fn goes_before(gone: &MachineChange, changes: &[MachineChange]) -> bool {
+    let comes = |own: &&MachineChange| matches!(own.action, Action::InPlace | Action::Add | Action::Replace);
+    gone.heir.is_some() && changes.iter().filter(comes).any(|own| is_heir(own, gone))
+}
+
+/// Whether a machine gets the address or the name of one that goes.
 fn is_heir(machine: &MachineChange, gone: &MachineChange) -> bool {
     machine.action != Action::Remove && gone.heir.as_ref() == Some(&machine.name)
 }
@@ -238,6 +246,22 @@ mod tests {
             prop_assert_eq!(left, wanted);
             let touched: usize = sequence.iter().map(|step| step.machines.len()).sum();
             prop_assert_eq!(touched, changes.iter().filter(|change| !matches!(change.action, Action::None | Action::Document)).count());
+        }
+    }
+
+    #[test]
+    fn a_machine_goes_before_one_with_its_name_comes() {
+        let change = |role, action, heir: Option<&str>| MachineChange {
+            action,
+            heir: heir.map(str::to_owned),
+            ..MachineChange::none("one", &[role], false)
+        };
+        let roles = [Role::Etcd, Role::ControlPlane, Role::Worker];
+        for (old, new) in roles.into_iter().flat_map(|old| roles.map(|new| (old, new))) {
+            let changes = [change(new, Action::Add, None), change(old, Action::Remove, Some("one"))];
+            let sequence = steps(&changes, Limit::Number(1), None);
+            let actions: Vec<_> = sequence.iter().map(|step| step.action).collect();
+            assert_eq!(actions, [Action::Remove, Action::Add], "{old:?} {new:?}");
         }
     }
 

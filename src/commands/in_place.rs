@@ -179,6 +179,19 @@ impl<'a> Base<'a> {
         Ok(old.zip(new).map(|(old, new)| Pair { old, new }))
     }
 
+    /// The change of a machine that the tree of before does not have. One that the record has may run.
+    fn change_of_missing(&self, update: &Update<'_>, node: &NodePlan, digest: &str) -> MachineChange {
+        let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
+        let Some(known) = update.change_of(node, digest) else {
+            return change.whole(Action::Unknown, None);
+        };
+        match (known.action, &self.args.from) {
+            // The record has it since that tree.
+            (Action::None, Some(_)) => change.whole(Action::Add, None),
+            _ => known,
+        }
+    }
+
     /// The change of every machine, with its files before and after where it takes the change in place.
     fn changes(
         &self,
@@ -203,8 +216,11 @@ impl<'a> Base<'a> {
             let digest = |machines: &BTreeMap<String, record::MachineRecord>| {
                 machines.get(&node.name).map(|machine| machine.digest.clone())
             };
-            let (Some(before), Some(after)) = (digest(&old), digest(&new)) else {
+            let Some(after) = digest(&new) else {
                 return Ok(whole(Action::Add, None));
+            };
+            let Some(before) = digest(&old) else {
+                return Ok((self.change_of_missing(update, node, &after), None));
             };
             if before == after {
                 return Ok(whole(Action::None, None));
@@ -224,6 +240,7 @@ impl<'a> Base<'a> {
             Ok((change, pair))
         })?;
         update.refuse_damaged(Some(&last))?;
+        update.refuse_unknown(&self.root, changes.iter().map(|(change, _)| change))?;
         let mut explained: Vec<_> = changes.iter().map(|(change, _)| change.clone()).collect();
         plan::configure(project, update, Some((&self.manifest, &self.root)), &mut explained);
         plan::explain(project, &mut explained)?;

@@ -239,9 +239,9 @@ fn refuse_early(args: &SecretsRotate, state: &State, bundle: &Bundle) -> Result<
             "run all scripts in their order, then firelay update --done".to_owned(),
         );
     }
-    if record.pending().is_some_and(|pending| pending.keys) {
+    if record.pending().is_some() {
         return early(
-            format!("{path} says that machines may not have the last one"),
+            format!("{path} says that machines may not have the last update"),
             "run all scripts in their order, then firelay update --done".to_owned(),
         );
     }

@@ -15,6 +15,8 @@ const END: &str = "...";
 const DIGEST: &str = "Digest: ";
 /// The line above the machines.
 const MACHINES: &str = "\nmachines:\n";
+/// The begin of the line with the values of a machine.
+const VALUES: &str = "    {";
 const ENDS_EARLY: &str = "the record ends too early: its last line is not `...`";
 /// Codes of a text that is no YAML, and of a key that is given twice: of a machine that both sides changed.
 const FORM: [&str; 2] = ["FL0001", "FL0003"];
@@ -80,8 +82,15 @@ fn read(text: &str) -> Result<(Record, Node<'static>), Vec<Diagnostic>> {
     if let Some(at) = conflict(text) {
         let finding = Diagnostic::error("FL1201", "the record holds a merge of git that was not finished").at(at);
         return Err(vec![finding.help(
-            "keep the lines of both sides, of a machine that both have the line of one, remove the marks, and render; \
-                 docs/day-two.md has a setting by which git does so itself",
+            "keep the lines of both sides, of a machine that both have the line of one, remove the marks, and compare with firelay plan before \
+             the next render; docs/day-two.md has a setting by which git does so itself",
+        )]);
+    }
+    if let Some((name, at)) = twice(text) {
+        let message = format!("the record has two lines of the machine {name}");
+        let finding = Diagnostic::error("FL1201", message).at(at);
+        return Err(vec![finding.label("a merge of git has kept those of both sides").help(
+            "keep the line of one side, and compare with firelay plan before the next render; docs/day-two.md names the merge",
         )]);
     }
     if text.lines().all(|line| line.trim().is_empty() || line.starts_with('#')) {
@@ -151,6 +160,22 @@ fn conflict(text: &str) -> Option<Span> {
     None
 }
 
+/// The machine with a second line of values, and this line: git keeps both where two people changed it.
+fn twice(text: &str) -> Option<(&str, Span)> {
+    let mut start = text.find(MACHINES)? + MACHINES.len();
+    let mut last = ["", ""];
+    for line in text[start..].split_inclusive('\n') {
+        let is_values = |line: &str| line.starts_with(VALUES);
+        if is_values(line) && is_values(last[1]) {
+            let end = start + line.trim_end().len();
+            return Some((last[0].trim().trim_end_matches(':'), Span { start, end }));
+        }
+        last = [if is_values(line) { last[1] } else { line }, line];
+        start += line.len();
+    }
+    None
+}
+
 /// The text with the name of each machine on a line of its own, which never changes: git reports a conflict between changes of
 /// neighbouring lines.
 fn apart(text: &str) -> String {
@@ -158,7 +183,7 @@ fn apart(text: &str) -> String {
         return text.to_owned();
     };
     let line = |line: &str| match line.strip_prefix("  ").and_then(|own| own.split_once(": {")) {
-        Some((name, values)) => format!("  {name}:\n    {{{values}"),
+        Some((name, values)) => format!("  {name}:\n{VALUES}{values}"),
         None => line.to_owned(),
     };
     let lines: String = machines.split_inclusive('\n').map(line).collect();

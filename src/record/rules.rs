@@ -135,7 +135,8 @@ pub fn check(change: &Change<'_>) -> Vec<Diagnostic> {
     }
     findings.extend(change.demoted("control plane", Role::ControlPlane));
     findings.extend(change.demoted("etcd member", Role::Etcd));
-    findings.extend(change.single());
+    findings.extend(change.namesakes(false));
+    findings.extend(change.namesakes(true));
     findings.extend(change.taken_addresses());
     findings.extend(change.token());
     findings.extend(change.uncarried());
@@ -576,19 +577,33 @@ impl<'a> Change<'a> {
         )))
     }
 
-    /// Machines with the name of a pool, whose machines would stay in the cluster without one.
-    fn single(&self) -> Option<Diagnostic> {
-        let was_pool = |node: &&NodePlan| self.record.machines.get(&node.name).is_some_and(|own| own.pool);
-        let singles = self.rendered.iter().filter(|node| !node.pool).filter(was_pool);
-        let names: Vec<_> = singles.map(|node| node.name.as_str()).collect();
+    /// Machines with the name of a pool, or pools with that of a machine: what had the name would stay in the cluster.
+    fn namesakes(&self, pools: bool) -> Option<Diagnostic> {
+        let is_other = |node: &&NodePlan| {
+            self.record
+                .machines
+                .get(&node.name)
+                .is_some_and(|own| own.pool != pools)
+        };
+        let others = self.rendered.iter().filter(|node| node.pool == pools).filter(is_other);
+        let names: Vec<_> = others.map(|node| node.name.as_str()).collect();
         let (first, list) = (names.first()?, super::listed(&names));
-        let message = format!("{list} would be a machine, and was a pool of them");
-        let finding = Diagnostic::error("FL1218", message).at(self.place(&["nodes"]));
-        let finding = finding.label(format!(
-            "{} has the pool {first}, and its machines may still be in the cluster",
-            self.text.line(&["machines", first])
-        ));
-        Some(finding.help(format!("give the machine another name; or {}", self.way_out(&names))))
+        let line = self.text.line(&["machines", first]);
+        let (message, label, kind) = match pools {
+            true => (
+                format!("{list} would be a pool of machines, and was one"),
+                format!("{line} has the machine {first}, and it may still be in the cluster"),
+                "pool",
+            ),
+            false => (
+                format!("{list} would be a machine, and was a pool of them"),
+                format!("{line} has the pool {first}, and its machines may still be in the cluster"),
+                "machine",
+            ),
+        };
+        let finding = Diagnostic::error("FL1218", message).at(self.place(&[if pools { "pools" } else { "nodes" }]));
+        let finding = finding.label(label);
+        Some(finding.help(format!("give the {kind} another name; or {}", self.way_out(&names))))
     }
 
     /// How members of etcd leave, and machines without one.

@@ -5,7 +5,8 @@ use firelay_yaml::diagnostic::{Diagnostic, Span};
 use super::Update;
 use crate::{
     changes::{Action, MachineChange},
-    record,
+    plan::{Plan, ProviderPlan},
+    record::{self, MachineRecord},
     tree::Role,
 };
 
@@ -19,7 +20,11 @@ impl Update<'_> {
             return;
         }
         let changes: Vec<_> = changes.iter().filter(|change| !change.known).cloned().collect();
-        let findings = [self.lost_quorum(&changes), self.lost_addresses(&changes)];
+        let findings = [
+            self.lost_quorum(&changes),
+            self.lost_addresses(&changes),
+            self.lost_servers(&changes),
+        ];
         self.findings.extend(findings.into_iter().flatten());
     }
 
@@ -66,6 +71,30 @@ impl Update<'_> {
         let finding = Diagnostic::error("FL1228", message).at(self.nodes_place());
         Some(finding.label(self.recorded(&before)).help(
             "keep the address of one member: replace the others, run the scripts of the control planes, and then change the last one",
+        ))
+    }
+
+    /// With `provider: local` machines know the API servers by the control planes' addresses alone, and the first control plane that is
+    /// created joins through another one that lives.
+    fn lost_servers(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
+        let plan = &self.render.project.plan;
+        let local = matches!(plan.endpoint.provider, ProviderPlan::Local { .. });
+        let machines = self.base.iter().flat_map(|base| &base.machines).filter(|_| local);
+        let before = machines.filter(|(_, own)| own.roles.contains(&Role::ControlPlane));
+        let (stay, go): (Vec<_>, Vec<_>) = before.partition(|(name, own)| keeps_address(plan, name, own));
+        let first = first_created(changes)?;
+        if go.is_empty() || stay.iter().any(|(name, _)| **name != first.name) {
+            return None;
+        }
+        let message = format!(
+            "{} would be created before any other control plane has its new address",
+            first.name
+        );
+        let names: Vec<_> = go.iter().map(|(name, _)| name.as_str()).collect();
+        let finding = Diagnostic::error("FL1228", message).at(self.nodes_place());
+        Some(finding.label(self.recorded(&names)).help(
+            "with endpoint.provider: local a control plane joins through the addresses of the others: keep that of one that stays, replace \
+             the others, update the rest of the machines, and then change the last one",
         ))
     }
 
@@ -155,4 +184,22 @@ impl Update<'_> {
         let external = self.render.project.plan.etcd.external;
         roles.contains(if external { &Role::Etcd } else { &Role::ControlPlane })
     }
+}
+
+/// Whether a control plane of the record is found at the same address. A record of an earlier version has none.
+fn keeps_address(plan: &Plan, name: &str, own: &MachineRecord) -> bool {
+    let mut servers = plan.control_planes().filter(|node| node.name == name);
+    let known = own.addresses.first();
+    servers.any(|node| known.is_none() || node.addresses.first() == known)
+}
+
+/// The first control plane that is created: new ones come before others are replaced.
+fn first_created(changes: &[MachineChange]) -> Option<&MachineChange> {
+    let of = |action| {
+        let mut servers = changes
+            .iter()
+            .filter(|change| change.roles.contains(&Role::ControlPlane));
+        servers.find(|change| change.action == action)
+    };
+    of(Action::Add).or_else(|| of(Action::Replace))
 }

@@ -240,7 +240,8 @@ impl<'a> Update<'a> {
             .iter()
             .filter(|change| change.roles.contains(&Role::ControlPlane));
         let mut replaced = servers.filter(|change| change.action == Action::Replace).peekable();
-        let help = match (replaced.peek().is_some(), replaced.all(MachineChange::needs_new_leaves)) {
+        let needs_leaves = |change: &MachineChange| change.needs_new_leaves() && !self.changes_fixed_value();
+        let help = match (replaced.peek().is_some(), replaced.all(needs_leaves)) {
             (true, true) => {
                 "run firelay secrets rotate leaves first: with new keys and certificates the control planes take this change in place, by \
                  firelay update (docs/rotate.md)"
@@ -451,8 +452,16 @@ impl<'a> Update<'a> {
         base.is_some_and(has) && self.tree.get(&node.name).is_some_and(|own| !has(own))
     }
 
+    /// Whether the spec changes a value that a running cluster cannot change: new keys and certificates do not help.
+    fn changes_fixed_value(&self) -> bool {
+        self.findings.iter().any(|finding| finding.code == "FL1211")
+    }
+
     /// A change with files that were compared; it says so where another render made the same document.
-    pub fn compared(&self, node: &NodePlan, digest: &str, change: MachineChange) -> MachineChange {
+    pub fn compared(&self, node: &NodePlan, digest: &str, mut change: MachineChange) -> MachineChange {
+        if self.changes_fixed_value() && change.needs_new_leaves() {
+            change.reason = None;
+        }
         if !self.is_behind(node, digest) {
             return change;
         }
@@ -480,9 +489,10 @@ impl<'a> Update<'a> {
         }
         let base = self.base.as_ref()?.machines.get(&node.name)?;
         if self.is_other(&node.name, base) {
-            let reason = match base.pool && !node.pool {
-                true => "it was a pool: create it when the machines of the pool are gone",
-                false => "it has another role: create it anew when its removal is over",
+            let reason = match (base.pool, node.pool) {
+                (true, false) => "it was a pool: create it when the machines of the pool are gone",
+                (false, true) => "it was a machine: create machines of the pool when that one is gone",
+                _ => "it has another role: create it anew when its removal is over",
             };
             return change(Action::Add, reason.to_owned());
         }
@@ -497,7 +507,8 @@ impl<'a> Update<'a> {
         )
     }
 
-    /// Whether a machine that stays loses the role of a control plane or of a member of etcd, or is one that has the name of a pool.
+    /// Whether a machine that stays loses the role of a control plane or of a member of etcd, or has the name of a pool, or a pool that of a
+    /// machine.
     fn is_other(&self, name: &str, base: &MachineRecord) -> bool {
         let mut nodes = self.render.project.plan.nodes.iter();
         let Some(node) = nodes.find(|node| node.name == name).filter(|_| self.is_founded()) else {
@@ -505,7 +516,7 @@ impl<'a> Update<'a> {
         };
         let roles = crate::delivery::roles(node);
         let lost = |role: &Role| base.roles.contains(role) && !roles.contains(role);
-        [Role::ControlPlane, Role::Etcd].iter().any(lost) || (base.pool && !node.pool)
+        [Role::ControlPlane, Role::Etcd].iter().any(lost) || base.pool != node.pool
     }
 
     /// The line of the record that has a machine.
@@ -527,26 +538,22 @@ impl<'a> Update<'a> {
 
     /// Machines and pools of the record that the spec no longer has, or has as another kind.
     pub fn removed(&self) -> Vec<MachineChange> {
-        let nodes: BTreeSet<_> = self
-            .render
-            .project
-            .plan
-            .nodes
-            .iter()
-            .map(|node| node.name.as_str())
-            .collect();
+        let plan = &self.render.project.plan;
+        let nodes: BTreeMap<_, _> = plan.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
         let machines = self.base.iter().flat_map(|base| &base.machines);
-        let gone = machines.filter(|(name, own)| !nodes.contains(name.as_str()) || self.is_other(name, own));
+        let gone = machines.filter(|(name, own)| !nodes.contains_key(name.as_str()) || self.is_other(name, own));
         let change = |(name, own): (&String, &MachineRecord)| {
-            let lost = match (nodes.contains(name.as_str()), own.pool) {
-                (true, true) => "has it as a pool",
-                (true, false) => "has it with a role that the spec takes from it",
-                (false, _) => "has it, and the spec does not",
+            let namesake = nodes.get(name.as_str()).copied();
+            let lost = match (namesake.map(|node| node.pool), own.pool) {
+                (None, _) => "has it, and the spec does not",
+                (Some(_), true) => "has it as a pool",
+                (Some(true), false) => "has it as a machine",
+                (Some(false), false) => "has it with a role that the spec takes from it",
             };
             let reason = format!("{} {lost}", self.line(name));
-            let taker = record::taker(&self.render.project.plan, name, own);
+            let taker = record::taker(plan, name, own).map(|(node, _)| node);
             MachineChange {
-                heir: taker.map(|(node, _)| node.name.clone()),
+                heir: taker.or(namesake).map(|node| node.name.clone()),
                 ..MachineChange::none(name, &own.roles, own.pool).whole(Action::Remove, reason)
             }
         };

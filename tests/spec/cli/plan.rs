@@ -504,6 +504,13 @@ fn names_and_ends_of_certificates_change_in_place_with_new_keys() {
         !ran.stdout.contains(way) && ran.stderr.contains("= help: undo what"),
         "{ran:?}"
     );
+    // New certificates do not carry a value that cannot change.
+    let ran = desk.run(&["plan", "--set", "network.services=[10.99.0.0/16]"]);
+    let both = ran.stdout.clone() + &ran.stderr;
+    assert!(
+        ran.code == 3 && both.contains("FL1211") && !both.contains("secrets rotate leaves"),
+        "{ran:?}"
+    );
     assert_eq!(desk.run(&["secrets", "rotate", "leaves"]).code, 0);
     let ran = desk.run(&["plan", "--set", names, "--set", end]);
     assert!(

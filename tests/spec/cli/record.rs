@@ -413,9 +413,14 @@ fn two_machines_that_were_added_at_one_place_are_merged() {
     let (head, rest) = united.split_once("  x1:\n").unwrap();
     let (own, rest) = rest.split_once('\n').unwrap();
     let help = "after a merge of git every machine has one line, of one side";
-    for (between, code) in [("", "FL0001"), ("  x1:\n", "FL0003")] {
+    let two = [
+        "FL1201",
+        "the record has two lines of the machine x1",
+        "keep the line of one side",
+    ];
+    for (between, texts) in [("", &two[..]), ("  x1:\n", &["FL0003", help])] {
         desk.write(RECORD, &format!("{head}  x1:\n{own}\n{between}{own}\n{rest}"));
-        refused_or_help(&desk, &[code, help]);
+        refused_or_help(&desk, texts);
     }
 }
 
@@ -1375,6 +1380,60 @@ fn members_and_workers_that_go_at_once_have_a_way_each() {
     );
 }
 
+/// etcd's list of members keeps the old address, and a machine that runs has no other: new certificates do not help.
+#[test]
+fn a_member_of_external_etcd_with_another_address_is_created_anew() {
+    let desk = founded("external-etcd");
+    let spec = desk.read("cluster.yaml");
+    let members = "{ name: \"etcd{1..3}\", roles: [etcd], addresses: [10.2.0.31-10.2.0.33] }";
+    let moved = "{ name: \"etcd{1..2}\", roles: [etcd], addresses: [10.2.0.31-10.2.0.32] }\n  - { name: etcd3, roles: [etcd], addresses: [10.2.0.43] }";
+    assert!(spec.contains(members), "{spec}");
+    desk.write("cluster.yaml", &spec.replace(members, moved));
+    for leaves in [false, true] {
+        assert!(!leaves || desk.run(&["secrets", "rotate", "leaves"]).code == 0);
+        let plan = desk.run(&["plan"]);
+        assert!(
+            plan.code == 0 && plan.stdout.contains("-/+ etcd3: to replace\n"),
+            "{plan:?}"
+        );
+        assert!(!plan.stdout.contains("secrets rotate leaves"), "{plan:?}");
+    }
+}
+
+/// With the proxies of `local` machines know control planes by their addresses alone.
+#[test]
+fn control_planes_with_local_proxies_do_not_all_move_at_once() {
+    let desk = founded("local-endpoint");
+    let spec = desk.read("cluster.yaml");
+    let servers = |names: &str, addresses: &str| {
+        format!("  - {{ name: {names}, roles: [control-plane], addresses: [{addresses}] }}\n")
+    };
+    let all = servers("\"cp{1..3}\"", "10.6.0.11-10.6.0.13, \"fd00:6::11-fd00:6::13\"");
+    assert!(spec.contains(&all), "{spec}");
+    let with = |nodes: &str| desk.write("cluster.yaml", &spec.replace(&all, nodes));
+    with(&servers(
+        "\"cp{1..3}\"",
+        "10.6.0.31-10.6.0.33, \"fd00:6::31-fd00:6::33\"",
+    ));
+    let texts = [
+        "FL1228",
+        "cp1 would be created before any other control plane has its new address",
+        "the record has cp1, cp2, cp3 (firelay.state.yaml:",
+    ];
+    for verb in ["plan", "render", "update"] {
+        refused(&desk, &[verb], &texts);
+    }
+    // The one that stays leads the others, and nobody leads it.
+    let one = servers("cp1", "10.6.0.11, \"fd00:6::11\"");
+    with(&(one + &servers("\"cp{2..3}\"", "10.6.0.32-10.6.0.33, \"fd00:6::32-fd00:6::33\"")));
+    refused(&desk, &["plan", "--replace", "cp1"], &texts[..2]);
+    let plan = desk.run(&["plan"]);
+    assert!(
+        plan.code == 0 && plan.stdout.contains("  1. replace control plane cp2\n"),
+        "{plan:?}"
+    );
+}
+
 /// API servers know members by their addresses.
 #[test]
 fn members_of_external_etcd_do_not_all_move_at_once() {
@@ -1574,7 +1633,26 @@ fn a_machine_with_the_name_of_a_pool_is_another_one() {
         plan.code == 0 && plan.stdout.contains(added) && plan.stdout.contains(removed),
         "{plan:?}"
     );
+    let order = "  1. remove worker burst\n  2. add worker burst\n";
+    assert!(plan.stdout.contains(order), "{plan:?}");
     assert_eq!(desk.run(&["render", "--accept", "FL1218"]).code, 0);
     assert!(!desk.read(RECORD).contains("pool: true"));
     assert_eq!(desk.run(&["plan"]).code, 0);
+    // And back: the machine would stay in the cluster.
+    desk.write("cluster.yaml", &spec);
+    refused(
+        &desk,
+        &["update"],
+        &[
+            "FL1218",
+            "burst would be a pool of machines, and was one",
+            "give the pool another name; or Nodes (burst): drain and delete them",
+        ],
+    );
+    let plan = desk.run(&["plan", "--accept", "FL1218"]);
+    let added = "  + burst: to add\n        it was a machine";
+    assert!(
+        plan.code == 0 && [added, removed, order].iter().all(|text| plan.stdout.contains(text)),
+        "{plan:?}"
+    );
 }

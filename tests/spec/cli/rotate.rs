@@ -477,8 +477,14 @@ fn no_step_is_skipped_without_scripts() {
         &desk,
         &rotate,
         3,
-        "firelay.state.yaml says that machines may not have the last one (FL1103)",
+        "firelay.state.yaml says that machines may not have the last update (FL1103)",
     );
+    succeed(&desk, &["update", "--done"]);
+    succeed(&desk, &rotate);
+    // Neither in the middle of an upgrade.
+    let desk = founded("ha-ubuntu", &["--set", "kubernetes.version=1.36.3"]);
+    succeed(&desk, &["render"]);
+    refused(&desk, &rotate, 3, "may not have the last update (FL1103)");
     succeed(&desk, &["update", "--done"]);
     succeed(&desk, &rotate);
     // A token asks nothing of running machines.

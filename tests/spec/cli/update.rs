@@ -116,6 +116,28 @@ fn audit_reads_scripts() {
     assert!(ran.code == 5 && ran.stdout.contains("update/1/worker-1.sh"), "{ran:?}");
 }
 
+/// The record has it after a merge, and the tree here does not have its document.
+#[test]
+fn a_machine_that_another_clone_added_is_not_left_out() {
+    let desk = founded("ha-ubuntu", &["--set", OLD]);
+    let machine = "  - { name: x1, roles: [worker], addresses: [10.0.0.98] }\n";
+    desk.write("cluster.yaml", &(desk.read("cluster.yaml") + machine));
+    assert_eq!(desk.run(&["render", "--out", "theirs", "--set", OLD]).code, 0);
+    let plan = desk.run(&["plan"]);
+    assert!(plan.code == 0 && plan.stdout.contains("  ? x1: "), "{plan:?}");
+    let before = desk.everything();
+    let ran = desk.run(&["update"]);
+    for text in [
+        "error[FL1206]: out has no document of x1, and the record has one",
+        "firelay update --from DIR, with --node x1 if the others have their scripts; or create it anew: --replace x1",
+    ] {
+        assert!(ran.code == 3 && ran.stderr.contains(text), "{ran:?}");
+    }
+    assert_eq!(desk.everything(), before);
+    let ran = desk.run(&["update", "--from", "theirs"]);
+    assert!(ran.code == 0 && desk.at("out/update/1/x1.sh").exists(), "{ran:?}");
+}
+
 #[test]
 fn scripts_of_earlier_updates_stay_until_they_are_done() {
     let desk = founded("ha-ubuntu", &["--set", OLD]);
