@@ -40,8 +40,8 @@ fn is_worker(node: &NodePlan) -> bool {
     !node.pool && !node.roles.control_plane && !node.roles.etcd
 }
 
-/// The digests for the manifest, of all workers but the first of each group. `files` are those of a tree, with the digests of the first
-/// one's documents.
+/// The digests for the manifest, of workers whose files have the form of those of the first of their group. `files` are those of a tree,
+/// with the digests of the first one's documents.
 pub(super) fn inputs(project: &Project, update: &Update<'_>, files: &[ManifestFile]) -> BTreeMap<String, String> {
     let groups = groups(&project.plan);
     let cluster = of_cluster(&project.plan);
@@ -52,13 +52,16 @@ pub(super) fn inputs(project: &Project, update: &Update<'_>, files: &[ManifestFi
             .or_default()
             .push(file);
     }
-    let of_machine =
-        |node: &NodePlan| of_machine(node, update, by_node.get(node.name.as_str()).map_or(&[], Vec::as_slice));
+    let own = |node: &NodePlan| by_node.get(node.name.as_str()).map_or(&[][..], Vec::as_slice);
     let of_group = |group: &Group<'_>| {
-        let class = sha256_hex(format!("{cluster} {}", of_machine(group.first)).as_bytes());
-        let digest = |node: &NodePlan| record::value_digest(update.bundle(), &format!("{class} {}", of_machine(node)));
-        let digests = group.others.par_iter().map(|node| (node.name.clone(), digest(node)));
-        digests.collect::<Vec<_>>()
+        let first = group.first;
+        let (class, form) = (of_class(&cluster, first, update, own(first)), form(first, own(first)));
+        let one = |node: &&NodePlan| {
+            let inputs = format!("{class} {}", of_machine(node, update, own(node)));
+            let has_form = self::form(node, own(node)) == form;
+            has_form.then(|| (node.name.clone(), record::value_digest(update.bundle(), &inputs)))
+        };
+        group.others.par_iter().filter_map(one).collect::<Vec<_>>()
     };
     groups.iter().flat_map(of_group).collect()
 }
@@ -96,6 +99,12 @@ fn of_cluster(plan: &Plan) -> String {
     sha256_hex(format!("{} {commit} {plan:?}", env!("CARGO_PKG_VERSION")).as_bytes())
 }
 
+/// What workers of a group have in common, and its effect on the first one.
+fn of_class(cluster: &str, first: &NodePlan, update: &Update<'_>, files: &[&ManifestFile]) -> String {
+    let own = of_machine(first, update, files);
+    sha256_hex(format!("{cluster} {first:?} {own}").as_bytes())
+}
+
 /// What one worker has for itself (`NodePlan::is_set_up_as`), the age of its keys and certificates, and its documents.
 fn of_machine(node: &NodePlan, update: &Update<'_>, files: &[&ManifestFile]) -> String {
     let NodePlan {
@@ -107,4 +116,29 @@ fn of_machine(node: &NodePlan, update: &Update<'_>, files: &[&ManifestFile]) -> 
     } = node;
     let age = (update.issued_at(node), update.bundle().leaves_of(name));
     format!("{:?} {files:?}", (name, addresses, mac, uuid, age))
+}
+
+/// The files of a worker without its own values. A value of the class, such as a password for a pointer, has an effect in files of one form
+/// alone: a longer name may be what makes a document too large for another.
+fn form(node: &NodePlan, files: &[&ManifestFile]) -> Vec<ManifestFile> {
+    let hidden = |value: &Option<String>| value.as_ref().map(|_| String::new());
+    let names = [Some(&node.name), node.mac.as_ref(), node.uuid.as_ref()];
+    let path = |file: &ManifestFile| {
+        let own = names.iter().flatten();
+        own.fold(file.path.clone(), |path, own| {
+            path.replace(*own, "").replace(&own.replace(':', "-"), "")
+        })
+    };
+    let file = |file: &&ManifestFile| ManifestFile {
+        path: path(file),
+        node: None,
+        mac: hidden(&file.mac),
+        uuid: hidden(&file.uuid),
+        bytes: 0,
+        counted: file.counted.map(|_| 0),
+        sha256: String::new(),
+        expires: None,
+        ..(*file).clone()
+    };
+    files.iter().map(file).collect()
 }

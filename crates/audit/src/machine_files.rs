@@ -1,10 +1,13 @@
 //! The files of a machine, and their contents.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{contents::Contents, secret::Exposure};
+use crate::{contents::Contents, secret::Exposure, shortened::Keys};
 
 /// A role of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -62,10 +65,17 @@ impl MachineFiles {
         if shortened.is_empty() {
             return;
         }
-        let keys: BTreeSet<_> = contents().flat_map(|own| own.keys.keys()).collect();
-        let whole = contents().flat_map(|own| own.certificates.keys());
-        let authorities: BTreeSet<_> = whole.chain(keys.iter().copied()).collect();
-        let completed = shortened.iter().filter_map(|own| own.completed(&keys, &authorities));
+        let mut keys = Keys {
+            all: contents().flat_map(|own| own.keys.keys()).collect(),
+            authorities: BTreeMap::new(),
+        };
+        for (key, certificates) in contents().flat_map(|own| &own.certificates) {
+            for certificate in certificates.iter().filter(|own| own.authority) {
+                let own = keys.authorities.entry(certificate.common_name.clone()).or_default();
+                own.insert(key);
+            }
+        }
+        let completed = keys.complete(&shortened).into_iter();
         let completed: Vec<_> = completed.map(|(key, certificate)| (key.clone(), certificate)).collect();
         if let Some(file) = self.files.first_mut() {
             let known = &mut Arc::make_mut(&mut file.contents).certificates;

@@ -2,7 +2,7 @@
 //!
 //! A key is that of a certificate if the signature of the authority holds for the certificate with its public key.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -44,32 +44,60 @@ impl Shortened {
         })
     }
 
+    /// Whether it names itself as its issuer.
+    fn is_of_itself(&self) -> bool {
+        let der = [&self.before, [0; POINT - 1].as_slice(), &self.after].concat();
+        X509Certificate::from_der(&der).is_ok_and(|(_, read)| read.subject() == read.issuer())
+    }
+
     /// The key to which it belongs, and the whole certificate.
-    pub(crate) fn completed<'k>(
-        &self,
-        keys: &BTreeSet<&'k Vec<u8>>,
-        authorities: &BTreeSet<&Vec<u8>>,
-    ) -> Option<(&'k Vec<u8>, Certificate)> {
-        let keys = keys.iter().filter(|key| key.len() == POINT);
-        keys.copied().find_map(|key| {
-            Some((
-                key,
-                signed(&[&self.before, &key[1..], &self.after].concat(), authorities)?,
-            ))
+    fn completed<'k>(&self, keys: &Keys<'k>) -> Option<(&'k Vec<u8>, Certificate)> {
+        let points = keys.all.iter().filter(|key| key.len() == POINT);
+        points.copied().find_map(|key| {
+            let der = [&self.before, &key[1..], &self.after].concat();
+            Some((key, keys.signed(key, &der)?))
         })
     }
 }
 
-/// The certificate, if one of these keys signed it.
-fn signed(der: &[u8], authorities: &BTreeSet<&Vec<u8>>) -> Option<Certificate> {
-    let (_, certificate) = X509Certificate::from_der(der).ok()?;
-    let is_signed = |authority: &&Vec<u8>| {
-        let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, authority);
-        key.verify(certificate.tbs_certificate.as_ref(), &certificate.signature_value.data)
-            .is_ok()
-    };
-    authorities
-        .iter()
-        .any(is_signed)
-        .then(|| Certificate::new(&certificate))
+/// The public halves of private keys in a document, and the keys of authorities by their common names.
+pub(crate) struct Keys<'k> {
+    pub(crate) all: BTreeSet<&'k Vec<u8>>,
+    pub(crate) authorities: BTreeMap<String, BTreeSet<&'k Vec<u8>>>,
+}
+
+impl<'k> Keys<'k> {
+    /// Completes certificates: authorities first, which are those of others.
+    pub(crate) fn complete(mut self, shortened: &BTreeSet<&Shortened>) -> Vec<(&'k Vec<u8>, Certificate)> {
+        let (own, others): (Vec<&Shortened>, Vec<_>) = shortened.iter().partition(|own| own.is_of_itself());
+        let mut completed = Vec::new();
+        for certificate in own.into_iter().chain(others) {
+            let Some((key, certificate)) = certificate.completed(&self) else {
+                continue;
+            };
+            if certificate.authority {
+                let name = certificate.common_name.clone();
+                self.authorities.entry(name).or_default().insert(key);
+            }
+            completed.push((key, certificate));
+        }
+        completed
+    }
+
+    /// The certificate of a key, if its authority signed it. That of an authority which no certificate names may be any key.
+    fn signed(&self, own: &'k Vec<u8>, der: &[u8]) -> Option<Certificate> {
+        let (_, read) = X509Certificate::from_der(der).ok()?;
+        let certificate = Certificate::new(&read);
+        let itself = BTreeSet::from([own]);
+        let authorities = match certificate.issuer == certificate.common_name {
+            true => &itself,
+            false => self.authorities.get(&certificate.issuer).unwrap_or(&self.all),
+        };
+        let is_signed = |authority: &&Vec<u8>| {
+            let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, authority);
+            let signature = &read.signature_value.data;
+            key.verify(read.tbs_certificate.as_ref(), signature).is_ok()
+        };
+        authorities.iter().any(is_signed).then_some(certificate)
+    }
 }

@@ -85,7 +85,7 @@ fn by_groups(
     let by_name = |change: MachineChange| (change.name.clone(), change);
     let mut changes: BTreeMap<_, _> = compared(&first)?.into_iter().map(by_name).collect();
     for group in &same {
-        if has_same_document(update, assembly, group.first)? {
+        if has_same_files(last.manifest, assembly, group.first)? {
             changes.extend(
                 group
                     .others
@@ -106,11 +106,13 @@ fn by_groups(
     Ok(nodes.iter().filter_map(|node| changes.remove(&node.name)).collect())
 }
 
-/// Whether the spec makes the document of a machine that the last tree has.
-fn has_same_document(update: &Update<'_>, assembly: &Assembly<'_>, node: &NodePlan) -> Result<bool, Failure> {
+/// Whether the spec makes the files of a machine that the last tree has, as its manifest describes them.
+fn has_same_files(last: &Manifest, assembly: &Assembly<'_>, node: &NodePlan) -> Result<bool, Failure> {
     let documents = Documents::of(assembly, node)?;
-    let files: Vec<_> = documents.files().into_iter().map(described).collect();
-    Ok(update.has_document(&node.name, &digest(update, node, &files)))
+    let mut files: Vec<_> = documents.files().into_iter().map(|file| described(file).0).collect();
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    let is_own = |file: &&ManifestFile| file.node.as_ref() == Some(&node.name) && !is_update(&file.path);
+    Ok(last.files.iter().filter(is_own).eq(&files))
 }
 
 fn digest(update: &Update<'_>, node: &NodePlan, files: &Described<'_>) -> String {

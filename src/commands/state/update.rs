@@ -308,12 +308,8 @@ impl<'a> Update<'a> {
     /// Whether the tree in place has the document of a machine that the record has.
     pub fn has_recorded_document(&self, name: &str) -> bool {
         let base = self.base.as_ref().and_then(|base| base.machines.get(name));
-        base.is_some_and(|base| self.has_document(name, &base.digest))
-    }
-
-    /// Whether the tree in place has the document of a machine with this digest.
-    pub fn has_document(&self, name: &str, digest: &str) -> bool {
-        self.tree.get(name).is_some_and(|own| own.digest == digest)
+        base.zip(self.tree.get(name))
+            .is_some_and(|(base, own)| base.digest == own.digest)
     }
 
     /// The change of a machine that keeps the document of the record.

@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
 use serde_json::Value;
 
-use super::desk::Desk;
+use super::desk::{Desk, noise};
 use crate::support::{succeed, tree};
 
 const SPEC: &str = "\
@@ -136,11 +136,34 @@ fn bytes(desk: &Desk) -> Vec<(String, u32, Option<Vec<u8>>)> {
 }
 
 fn cluster(founded: bool) -> Desk {
+    cluster_of(SPEC, founded)
+}
+
+fn cluster_of(spec: &str, founded: bool) -> Desk {
     let desk = Desk::empty();
-    desk.write("cluster.yaml", SPEC);
+    desk.write("cluster.yaml", spec);
     run(&desk, &["secrets", "new"]);
     run(&desk, if founded { &["render", "--founded"] } else { &["render"] });
     desk
+}
+
+/// A render with inputs gives the tree and the record of one without.
+fn assert_same_render(title: &str, desk: &Desk) {
+    let all = without_inputs(desk);
+    for desk in [desk, &all] {
+        run(desk, &["render"]);
+    }
+    assert_eq!(bytes(desk), bytes(&all), "{title}");
+    let record = |desk: &Desk| desk.read("firelay.state.yaml");
+    assert_eq!(record(desk), record(&all), "{title}");
+    assert_eq!(desk.run(&["verify"]).code, 0, "{title}");
+}
+
+fn assert_same_plan(title: &str, desk: &Desk) {
+    let all = without_inputs(desk);
+    let [known, compared] = [desk, &all].map(|desk| desk.run(&["plan", "--output", "json"]));
+    assert_eq!((known.code, known.stdout), (compared.code, compared.stdout), "{title}");
+    assert_eq!(known.stderr, compared.stderr, "{title}");
 }
 
 #[test]
@@ -148,17 +171,7 @@ fn a_render_that_keeps_documents_is_as_one_that_makes_all() {
     for (title, change) in CHANGES {
         let desk = cluster(false);
         change(&desk);
-        let all = without_inputs(&desk);
-        for desk in [&desk, &all] {
-            run(desk, &["render"]);
-        }
-        assert_eq!(bytes(&desk), bytes(&all), "{title}");
-        assert_eq!(
-            desk.read("firelay.state.yaml"),
-            all.read("firelay.state.yaml"),
-            "{title}"
-        );
-        assert_eq!(desk.run(&["verify"]).code, 0, "{title}");
+        assert_same_render(title, &desk);
     }
 }
 
@@ -167,10 +180,60 @@ fn a_plan_that_knows_inputs_is_as_one_that_makes_all() {
     for (title, change) in CHANGES {
         let desk = cluster(true);
         change(&desk);
-        let all = without_inputs(&desk);
-        let [known, compared] = [&desk, &all].map(|desk| desk.run(&["plan", "--output", "json"]));
-        assert_eq!((known.code, known.stdout), (compared.code, compared.stdout), "{title}");
-        assert_eq!(known.stderr, compared.stderr, "{title}");
+        assert_same_plan(title, &desk);
+    }
+}
+
+/// A name that makes a document too large for the form of the first one's.
+const LONG: &str = "a-name-that-is-as-long-as-names-of-machines-may-be-here-1234567";
+
+fn with_pointer() -> String {
+    let spec = SPEC.replace("name: w2", &format!("name: {LONG}"));
+    let content = noise(13_430);
+    spec.replace(
+        "nodes:",
+        &format!(
+            "delivery: {{ pointer: {{ base: https://files.example.com/firelay, auth: {{ query: sig=A }} }} }}\n\
+             files: [{{ path: /etc/x, content: {content} }}]\nnodes:"
+        ),
+    )
+}
+
+fn with_network_boot() -> String {
+    let spec = SPEC
+        .replace("platform: aws", "platform: metal")
+        .replace("os: ubuntu-24.04", "os: flatcar");
+    let spec = spec.replace("10.0.0.11]", "10.0.0.11], platform: aws, os: ubuntu-24.04");
+    let spec = spec.replace("10.0.0.22]", "10.0.0.22], mac: '52:54:00:00:00:02'");
+    let pxe =
+        "delivery: { pxe: { url: 'http://10.0.0.5:8080', systems: { flatcar: { arguments: [console=ttyS0] } } } }";
+    spec.replace("nodes:", &format!("{pxe}\nnodes:"))
+}
+
+/// A value of all workers may have an effect in a file that the first one lacks.
+#[test]
+fn the_first_one_does_not_stand_for_files_that_it_lacks() {
+    let (pointer, boot) = (with_pointer(), with_network_boot());
+    for (title, spec, own, from, to) in [
+        (
+            "a secret",
+            &pointer,
+            format!("nodes/{LONG}/user-data.pointer"),
+            "sig=A",
+            "sig=B",
+        ),
+        ("an argument", &boot, "52-54-00-00-00-02".to_owned(), "ttyS0", "ttyS1"),
+    ] {
+        let desk = cluster_of(spec, true);
+        let manifest = desk.read(MANIFEST);
+        assert!(manifest.contains(&own), "{title}: {own}");
+        assert!(
+            !manifest.contains("nodes/w1/user-data.pointer"),
+            "{title}: the first one has none"
+        );
+        edit(&desk, "cluster.yaml", from, to);
+        assert_same_plan(title, &desk);
+        assert_same_render(title, &desk);
     }
 }
 
