@@ -203,7 +203,7 @@ impl<'a> Base<'a> {
         let bundle = update.bundle();
         let old = record::machines_of_tree(bundle, &self.manifest);
         let new = record::machines_of_tree(bundle, manifest);
-        let secrets = plan::Secrets::of(project, bundle);
+        let secrets = plan::Secrets::of(project, bundle).and_of(Some((&self.manifest, &self.root)));
         let last = LastTree::new(&self.manifest, &self.root);
         let mut changes = for_each_node(&project.plan.nodes, |node| {
             let whole = |action, reason: Option<String>| {

@@ -566,9 +566,19 @@ pub fn founding(bundle: &Bundle, files: &[NodeFile]) -> BTreeMap<String, String>
     settings.into_iter().map(digest).collect()
 }
 
-/// The keyed digest of a value that no tree keeps.
-pub fn value_digest(bundle: &Bundle, value: &str) -> String {
-    keyed(bundle, b"value\0", std::iter::once(value.as_bytes()))
+/// Keyed digests of values that no tree keeps.
+pub struct ValueDigests(Derivation);
+
+impl ValueDigests {
+    /// Those of a bundle.
+    pub fn of(bundle: &Bundle) -> Self {
+        Self(Derivation::new(bundle.seed.expose()))
+    }
+
+    /// The digest of a value.
+    pub fn digest(&self, value: &str) -> String {
+        keyed_by(&self.0, b"value\0", std::iter::once(value.as_bytes()))
+    }
 }
 
 fn manifests(files: &[NodeFile]) -> Vec<String> {
@@ -619,9 +629,13 @@ pub fn machine_digest<'f>(
 
 /// `HMAC-SHA256:` and 16 bytes in base64 over parts with their lengths. An expansion of one block is an HMAC (RFC 5869 §2.3).
 fn keyed<'p>(bundle: &Bundle, purpose: &[u8], parts: impl Iterator<Item = &'p [u8]>) -> String {
+    keyed_by(&Derivation::new(bundle.seed.expose()), purpose, parts)
+}
+
+fn keyed_by<'p>(key: &Derivation, purpose: &[u8], parts: impl Iterator<Item = &'p [u8]>) -> String {
     let parts: Vec<_> = parts.map(|part| ((part.len() as u64).to_be_bytes(), part)).collect();
     let parts = parts.iter().flat_map(|(length, part)| [length.as_slice(), *part]);
     let info: Vec<_> = [b"record of ".as_slice(), purpose].into_iter().chain(parts).collect();
-    let digest = Derivation::new(bundle.seed.expose()).expand::<16>(&info);
+    let digest = key.expand::<16>(&info);
     format!("HMAC-SHA256:{}", base64(*digest))
 }
