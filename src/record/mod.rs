@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
 
-pub use addresses::taker;
+pub use addresses::heir;
 pub use digests::Edited;
 pub use document::{RecordText, Refused};
 pub use pending::Pending;
@@ -253,7 +253,7 @@ pub struct MachineRecord {
     /// The architecture of its binaries. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<Arch>,
-    /// The addresses of a control plane or member of etcd: members know each other by them. Absent in records of earlier versions.
+    /// Its addresses: members of etcd know each other by them, and no two machines may have one. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
     /// Versions of programs that a render of this machine alone brought, where they are not those of the record.
@@ -485,10 +485,7 @@ pub fn unrendered(node: &NodePlan, issued_at: OffsetDateTime) -> MachineRecord {
         roles: crate::delivery::roles(node),
         pool: node.pool,
         arch: Some(node.arch),
-        addresses: match node.roles.control_plane || node.roles.etcd {
-            true => node.addresses.clone(),
-            false => Vec::new(),
-        },
+        addresses: node.addresses.clone(),
         versions: BTreeMap::new(),
         generation: 1,
         issued_at,
