@@ -240,7 +240,9 @@ impl<'a> Base<'a> {
             Ok((change, pair))
         })?;
         update.refuse_damaged(Some(&last))?;
-        update.refuse_unknown(&self.root, changes.iter().map(|(change, _)| change))?;
+        let is_missing = |change: &&MachineChange| change.action == Action::Unknown && !old.contains_key(&change.name);
+        let missing = changes.iter().map(|(change, _)| change).filter(is_missing);
+        update.refuse_missing(&self.root, missing.map(|change| change.name.as_str()))?;
         let mut explained: Vec<_> = changes.iter().map(|(change, _)| change.clone()).collect();
         plan::configure(project, update, Some((&self.manifest, &self.root)), &mut explained);
         plan::explain(project, &mut explained)?;
