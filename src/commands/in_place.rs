@@ -384,7 +384,13 @@ impl Written {
             streams::tell(pending);
         }
         let Some(scripts) = scripts else {
-            streams::tell("no script was written: no machine takes a change in place");
+            streams::tell(match counts.replace {
+                0 => "no script was written: no machine takes a change in place".to_owned(),
+                count => format!(
+                    "no script was written: create {} anew from the new documents, in this order",
+                    counted(count, "machine")
+                ),
+            });
             return Ok(());
         };
         streams::tell(format_args!(
