@@ -149,11 +149,11 @@ impl Applied {
         let places: BTreeSet<_> = had.keys().chain(has.keys()).collect();
         let files = places.into_iter().map(|place| (had.get(place), has.get(place)));
         let differ = files.filter(|(old, new)| old.map(|own| own.1) != new.map(|own| own.1));
-        let change = |(old, new): (Option<&(&str, &str)>, Option<&(&str, &str)>)| {
+        let changes = differ.filter_map(|(old, new)| {
             let (path, _) = new.or(old)?;
             Some(manifest(path, [old, new].map(|own| own.map(|own| own.1)), is_secret))
-        };
-        differ.filter_map(change).collect()
+        });
+        changes.collect()
     }
 
     /// Paths and texts of manifests by their paths without numbers, which count the ones before: another one in front is no change.
