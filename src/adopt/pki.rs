@@ -206,7 +206,7 @@ fn check_authority(file: &PkiFile, certificate: &X509Certificate<'_>, now: Offse
             .help("set this machine's clock")
     } else if to - now < SOON {
         Diagnostic::warning("FL1305", format!("{} ends on {}", file.path, to.date()))
-            .help("no certificate outlives its CA, and firelay does not renew one; plan its rotation")
+            .help("no certificate outlives its CA: plan firelay secrets rotate ca, when firelay has created all machines (docs/rotate.md)")
     } else {
         return findings;
     };

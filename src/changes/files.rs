@@ -73,14 +73,23 @@ pub struct FieldChange {
 }
 
 impl FieldChange {
-    /// A value before and now, long ones shortened.
+    /// A value before and now.
     pub fn new(field: &str, old: Option<&str>, new: Option<&str>) -> Self {
         Self {
             field: field.to_owned(),
-            old: old.map(shown),
-            new: new.map(shown),
+            old: old.map(str::to_owned),
+            new: new.map(str::to_owned),
             hidden: false,
             note: None,
+        }
+    }
+
+    /// The same with long values shortened, when the whole ones were searched for secrets.
+    pub fn shortened(self) -> Self {
+        Self {
+            old: self.old.as_deref().map(shown),
+            new: self.new.as_deref().map(shown),
+            ..self
         }
     }
 
@@ -121,7 +130,7 @@ impl FieldChange {
         }
     }
 
-    /// The same without its values if they may be secret, and without names if it is said to be.
+    /// The same without its values if they may be secret, and without names if it is said to be. Long values are shortened.
     pub(super) fn unless(self, is_secret: impl Fn(&Self) -> bool, place: &str) -> Self {
         match (is_secret(&self), self.note) {
             (true, Some(note)) => Self::whole(place, note),
@@ -131,7 +140,7 @@ impl FieldChange {
                 true => Self::hidden(place),
                 false => Self::hidden(&self.field),
             },
-            (false, _) => self,
+            (false, _) => self.shortened(),
         }
     }
 }
@@ -560,7 +569,7 @@ mod tests {
                 "9d689698".repeat(8)
             )
         };
-        let change = FieldChange::new("line 3", Some(&url("2.2.1")), Some(&url("2.2.2")));
+        let change = FieldChange::new("line 3", Some(&url("2.2.1")), Some(&url("2.2.2"))).shortened();
         let [old, new] = [change.old, change.new].map(Option::unwrap_or_default);
         assert!(old.starts_with("containerd 9d689698… https://"), "{old}");
         assert!(old.ends_with("containerd-2.2.1-linux-amd64.tar.gz"), "{old}");

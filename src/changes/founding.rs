@@ -13,11 +13,13 @@ use super::{
 };
 use crate::{
     node::{ARTIFACTS, MANIFESTS, NodeFile, fetched_manifests, kubeadm::INIT},
-    record::{Differing, Founding},
+    record::{Differing, Founding, ValueDigests},
 };
 
 /// Its name in a tree.
 pub const FOUNDING: &str = "founding.json";
+/// Bytes of a value that is searched for secrets.
+const LONGEST_SEARCHED: usize = 4096;
 /// Keys of a Secret whose values are secrets.
 const SECRET: [&str; 2] = ["data", "stringData"];
 
@@ -28,6 +30,39 @@ pub struct Applied {
     digests: BTreeMap<String, String>,
     /// The files by their path on the founder. Values of Secrets are keyed digests.
     files: BTreeMap<String, String>,
+    /// Secrets of the spec and values from the environment, which documents may have: a later plan shows none of them.
+    #[serde(default, skip_serializing_if = "SecretValues::is_empty")]
+    secrets: SecretValues,
+}
+
+/// Values that are known by their lengths and keyed digests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretValues(BTreeMap<usize, BTreeSet<String>>);
+
+impl SecretValues {
+    /// Those of texts.
+    pub fn of(texts: &[String], digests: &ValueDigests) -> Self {
+        let mut values: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for text in texts {
+            values.entry(text.len()).or_default().insert(digests.digest(text));
+        }
+        Self(values)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of them is in a text. A long text is not searched, and counts as one that has it.
+    pub fn are_in(&self, text: &str, digests: &ValueDigests) -> bool {
+        let has = |(length, known): (&usize, &BTreeSet<String>)| {
+            let starts = 0..(text.len() + 1).saturating_sub(*length);
+            let mut parts = starts.filter_map(|start| text.get(start..start + length));
+            parts.any(|part| known.contains(&digests.digest(part)))
+        };
+        !self.is_empty() && (text.len() > LONGEST_SEARCHED || self.0.iter().any(has))
+    }
 }
 
 /// The changes of settings that only the founder applies.
@@ -52,7 +87,19 @@ impl Applied {
         Self {
             digests,
             files: manifests.chain(init).chain(fetched).collect(),
+            secrets: SecretValues::default(),
         }
+    }
+
+    /// The same with the values that a later plan does not show.
+    #[must_use]
+    pub fn beside(self, secrets: SecretValues) -> Self {
+        Self { secrets, ..self }
+    }
+
+    /// The values that a plan does not show.
+    pub fn secrets(self) -> SecretValues {
+        self.secrets
     }
 
     /// Whether it is known what was applied of a part.
@@ -102,11 +149,11 @@ impl Applied {
         let places: BTreeSet<_> = had.keys().chain(has.keys()).collect();
         let files = places.into_iter().map(|place| (had.get(place), has.get(place)));
         let differ = files.filter(|(old, new)| old.map(|own| own.1) != new.map(|own| own.1));
-        let change = |(old, new): (Option<&(&str, &str)>, Option<&(&str, &str)>)| {
+        let changes = differ.filter_map(|(old, new)| {
             let (path, _) = new.or(old)?;
             Some(manifest(path, [old, new].map(|own| own.map(|own| own.1)), is_secret))
-        };
-        differ.filter_map(change).collect()
+        });
+        changes.collect()
     }
 
     /// Paths and texts of manifests by their paths without numbers, which count the ones before: another one in front is no change.
@@ -230,6 +277,7 @@ mod tests {
             files: { files.iter() }
                 .map(|(file, text)| (format!("{MANIFESTS}60-manifests/{file}.yaml"), (*text).to_owned()))
                 .collect(),
+            secrets: SecretValues::default(),
         };
         let old = applied(&[("00-own", "a: 1\n"), ("01-other", "b: 1\n"), ("own", "c: 1\n")]);
         let new = applied(&[("06-own", "a: 1\n"), ("07-other", "b: 2\n"), ("own", "c: 1\n")]);

@@ -5,12 +5,12 @@ use time::OffsetDateTime;
 
 use super::{assembly::Assembly, failure::Failure, known_secrets::KeyHolder, project::Project};
 use crate::{
-    changes::founding::{Applied, FOUNDING},
+    changes::founding::{Applied, FOUNDING, SecretValues},
     delivery::{Artifact, ArtifactFile, Manifest, ManifestFile},
     node::{NodeFile, on_one_line},
     pki::NodePki,
     plan::NodePlan,
-    record,
+    record::{self, ValueDigests},
     secret::Secret,
     secrets::Bundle,
     tree::network_boot,
@@ -98,7 +98,10 @@ pub(super) fn shared(
     let first = assembly
         .first_script()?
         .map(|script| (network_boot::FIRST_SCRIPT, script.into_bytes()));
-    let applied = serde_json::to_vec_pretty(&applied(assembly.bundle(), founder))?;
+    let digests = ValueDigests::of(assembly.bundle());
+    let secrets = SecretValues::of(&project.secret_values(), &digests);
+    let applied = applied(assembly.bundle(), founder).beside(secrets);
+    let applied = serde_json::to_vec_pretty(&applied)?;
     let files = [
         ("admin.kubeconfig", kubeconfig),
         (FOUNDING, applied),
@@ -118,7 +121,8 @@ pub(super) fn founder_files(project: &Project, bundle: &Bundle) -> Result<Vec<No
 
 /// The settings that only a founder with these files applies.
 pub(super) fn applied(bundle: &Bundle, founder: &[NodeFile]) -> Applied {
-    let digest = |value: &str| record::value_digest(bundle, value);
+    let digests = ValueDigests::of(bundle);
+    let digest = |value: &str| digests.digest(value);
     Applied::new(record::founding(bundle, founder), founder, &digest)
 }
 

@@ -203,7 +203,7 @@ impl<'a> Base<'a> {
         let bundle = update.bundle();
         let old = record::machines_of_tree(bundle, &self.manifest);
         let new = record::machines_of_tree(bundle, manifest);
-        let secrets = plan::Secrets::of(project, bundle);
+        let secrets = plan::Secrets::of(project, bundle).and_of(Some((&self.manifest, &self.root)));
         let last = LastTree::new(&self.manifest, &self.root);
         let mut changes = for_each_node(&project.plan.nodes, |node| {
             let whole = |action, reason: Option<String>| {
@@ -240,7 +240,9 @@ impl<'a> Base<'a> {
             Ok((change, pair))
         })?;
         update.refuse_damaged(Some(&last))?;
-        update.refuse_unknown(&self.root, changes.iter().map(|(change, _)| change))?;
+        let is_missing = |change: &&MachineChange| change.action == Action::Unknown && !old.contains_key(&change.name);
+        let missing = changes.iter().map(|(change, _)| change).filter(is_missing);
+        update.refuse_missing(&self.root, missing.map(|change| change.name.as_str()))?;
         let mut explained: Vec<_> = changes.iter().map(|(change, _)| change.clone()).collect();
         plan::configure(project, update, Some((&self.manifest, &self.root)), &mut explained);
         plan::explain(project, &mut explained)?;
@@ -382,7 +384,13 @@ impl Written {
             streams::tell(pending);
         }
         let Some(scripts) = scripts else {
-            streams::tell("no script was written: no machine takes a change in place");
+            streams::tell(match counts.replace {
+                0 => "no script was written: no machine takes a change in place".to_owned(),
+                count => format!(
+                    "no script was written: create {} anew from the new documents, in this order",
+                    counted(count, "machine")
+                ),
+            });
             return Ok(());
         };
         streams::tell(format_args!(

@@ -12,11 +12,14 @@ use crate::{
     cli::{Inputs, ProfilesArg, SpecArgs},
     plan::{self, NodePlan, Plan},
     profile::{Library, Profiles},
-    redact::{redact_profiles, redact_spec},
+    redact::{redact_profiles, redact_spec, secret_values},
     secrets::Bundle,
     spec::Composed,
 };
 use firelay_yaml::diagnostic::{self, Diagnostic, Source};
+
+/// Bytes of the shortest value that is looked for.
+const SHORTEST: usize = 4;
 
 /// A resolved spec.
 #[derive(Debug)]
@@ -82,6 +85,13 @@ pub fn tree(inputs: &Inputs) -> Result<Option<&Path>, Failure> {
 }
 
 impl Project {
+    /// Secrets of the spec, and values from the environment. Shorter texts occur by chance.
+    pub fn secret_values(&self) -> Vec<String> {
+        let inserted = self.spec.inserted.iter().map(|inserted| inserted.value.clone());
+        let all = secret_values(&self.spec).into_iter().chain(inserted);
+        all.filter(|value| value.len() >= SHORTEST).collect()
+    }
+
     /// Loads a spec and prints all findings; errors end with exit code 3.
     pub fn load(args: &SpecArgs) -> Result<Self, Failure> {
         let project = Self::open(args)?.map_err(|refused| {

@@ -51,12 +51,20 @@ pub fn holder(plan: &Plan) -> Role {
     }
 }
 
-/// The machine that gets an address of another member, and removes that member when it joins.
-pub fn taker<'p>(plan: &'p Plan, name: &str, own: &MachineRecord) -> Option<(&'p NodePlan, IpAddr)> {
+/// The member of etcd that gets an address of another one, and removes that one when it joins.
+fn taker<'p>(plan: &'p Plan, name: &str, own: &MachineRecord) -> Option<(&'p NodePlan, IpAddr)> {
     let holder = holder(plan);
-    let mut others =
-        { plan.nodes.iter() }.filter(|node| node.name != name && crate::delivery::roles(node).contains(&holder));
-    others.find_map(|node| {
+    takers(plan, name, own).find(|(node, _)| crate::delivery::roles(node).contains(&holder))
+}
+
+/// The machine that gets an address of another one.
+pub fn heir<'p>(plan: &'p Plan, name: &str, own: &MachineRecord) -> Option<&'p NodePlan> {
+    takers(plan, name, own).next().map(|(node, _)| node)
+}
+
+fn takers<'p>(plan: &'p Plan, name: &str, own: &MachineRecord) -> impl Iterator<Item = (&'p NodePlan, IpAddr)> {
+    let others = plan.nodes.iter().filter(move |node| node.name != name);
+    others.filter_map(|node| {
         let address = node.addresses.iter().find(|address| own.addresses.contains(address))?;
         Some((node, *address))
     })

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
 
-pub use addresses::taker;
+pub use addresses::heir;
 pub use digests::Edited;
 pub use document::{RecordText, Refused};
 pub use pending::Pending;
@@ -253,7 +253,7 @@ pub struct MachineRecord {
     /// The architecture of its binaries. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<Arch>,
-    /// The addresses of a control plane or member of etcd: members know each other by them. Absent in records of earlier versions.
+    /// Its addresses: members of etcd know each other by them, and no two machines may have one. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
     /// Versions of programs that a render of this machine alone brought, where they are not those of the record.
@@ -485,10 +485,7 @@ pub fn unrendered(node: &NodePlan, issued_at: OffsetDateTime) -> MachineRecord {
         roles: crate::delivery::roles(node),
         pool: node.pool,
         arch: Some(node.arch),
-        addresses: match node.roles.control_plane || node.roles.etcd {
-            true => node.addresses.clone(),
-            false => Vec::new(),
-        },
+        addresses: node.addresses.clone(),
         versions: BTreeMap::new(),
         generation: 1,
         issued_at,
@@ -566,9 +563,19 @@ pub fn founding(bundle: &Bundle, files: &[NodeFile]) -> BTreeMap<String, String>
     settings.into_iter().map(digest).collect()
 }
 
-/// The keyed digest of a value that no tree keeps.
-pub fn value_digest(bundle: &Bundle, value: &str) -> String {
-    keyed(bundle, b"value\0", std::iter::once(value.as_bytes()))
+/// Keyed digests of values that no tree keeps.
+pub struct ValueDigests(Derivation);
+
+impl ValueDigests {
+    /// Those of a bundle.
+    pub fn of(bundle: &Bundle) -> Self {
+        Self(Derivation::new(bundle.seed.expose()))
+    }
+
+    /// The digest of a value.
+    pub fn digest(&self, value: &str) -> String {
+        keyed_by(&self.0, b"value\0", std::iter::once(value.as_bytes()))
+    }
 }
 
 fn manifests(files: &[NodeFile]) -> Vec<String> {
@@ -619,9 +626,13 @@ pub fn machine_digest<'f>(
 
 /// `HMAC-SHA256:` and 16 bytes in base64 over parts with their lengths. An expansion of one block is an HMAC (RFC 5869 §2.3).
 fn keyed<'p>(bundle: &Bundle, purpose: &[u8], parts: impl Iterator<Item = &'p [u8]>) -> String {
+    keyed_by(&Derivation::new(bundle.seed.expose()), purpose, parts)
+}
+
+fn keyed_by<'p>(key: &Derivation, purpose: &[u8], parts: impl Iterator<Item = &'p [u8]>) -> String {
     let parts: Vec<_> = parts.map(|part| ((part.len() as u64).to_be_bytes(), part)).collect();
     let parts = parts.iter().flat_map(|(length, part)| [length.as_slice(), *part]);
     let info: Vec<_> = [b"record of ".as_slice(), purpose].into_iter().chain(parts).collect();
-    let digest = Derivation::new(bundle.seed.expose()).expand::<16>(&info);
+    let digest = key.expand::<16>(&info);
     format!("HMAC-SHA256:{}", base64(*digest))
 }

@@ -40,7 +40,7 @@ pub(super) fn differing(old: &Composed, new: &Composed) -> Vec<FieldChange> {
         }
         Some(match old.into_iter().chain(new).any(|field| field.is_secret) {
             true => FieldChange::hidden(path),
-            false => FieldChange::new(path, before, after),
+            false => FieldChange::new(path, before, after).shortened(),
         })
     };
     paths.into_iter().filter_map(change).collect()

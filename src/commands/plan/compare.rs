@@ -13,20 +13,32 @@ use firelay_yaml::{Content, Node};
 use rayon::prelude::*;
 
 use super::super::{
-    assembly::Assembly, documents::Documents, failure::Failure, kept, last_tree::LastTree, progress, project::Project,
-    rendered::Rendered, state::Update, why,
+    assembly::Assembly,
+    documents::Documents,
+    failure::Failure,
+    kept,
+    last_tree::{LastTree, settings},
+    progress,
+    project::Project,
+    rendered::Rendered,
+    state::Update,
+    why,
 };
 use super::{
     alike::Alike,
     founding::{self, Kept, configure},
 };
 use crate::{
-    changes::{self, Action, FieldChange, FileChange, MachineChange, registration},
+    changes::{
+        self, Action, FieldChange, FileChange, MachineChange,
+        founding::{Applied, SecretValues},
+        registration,
+    },
     encoding::sha256_hex,
     node::{ARTIFACTS, FETCHED, MANIFESTS, kubeadm::INIT},
     plan::{ManifestPlan, NodePlan},
-    record,
-    redact::{redact_spec, secret_values},
+    record::{self, ValueDigests},
+    redact::redact_spec,
     secrets::Bundle,
     tree::{Manifest, ManifestFile, Role, TreeWriter, is_update},
 };
@@ -43,8 +55,6 @@ const ROUNDS: usize = 6;
 const VARIANTS: usize = 20_000;
 /// Lines of the spec for one file.
 const LINES: usize = 3;
-/// Shorter texts occur by chance.
-const SHORTEST: usize = 4;
 
 /// The change of every machine, in the order of the spec, removed ones last.
 pub(super) fn changes(
@@ -55,7 +65,7 @@ pub(super) fn changes(
     let assembly = update.assembly()?;
     let kept = last.map(|last| (last, update.out()));
     let last = last.map(|last| LastTree::new(last, update.out()));
-    let secrets = LazyLock::new(|| Secrets::of(project, assembly.bundle()));
+    let secrets = LazyLock::new(|| Secrets::of(project, assembly.bundle()).and_of(kept));
     let compared = |nodes: &[&NodePlan]| compared(project, (update, &assembly), last.as_ref(), (nodes, &secrets));
     let mut changes = by_groups((project, update, &assembly), last.as_ref(), compared)?;
     update.refuse_damaged(last.as_ref())?;
@@ -284,7 +294,8 @@ fn changes_of(
     (last, (manifest, fetch), out): (Option<&Manifest>, (&Manifest, &Fetch<'_>), &Path),
 ) -> Result<Vec<MachineChange>, Failure> {
     let bundle = update.bundle();
-    let secrets = LazyLock::new(|| Secrets::of(project, bundle));
+    let kept = last.map(|last| (last, out));
+    let secrets = LazyLock::new(|| Secrets::of(project, bundle).and_of(kept));
     let rendered = record::machines_of_tree(bundle, manifest);
     let last = last.map(|last| LastTree::new(last, out));
     let changes = in_parts(nodes, |part| {
@@ -380,22 +391,32 @@ pub(in super::super) fn unpacked(
 pub(in super::super) struct Secrets {
     values: Vec<String>,
     manifests: BTreeSet<String>,
+    /// Those of the last tree.
+    former: SecretValues,
+    digests: ValueDigests,
 }
 
 impl Secrets {
     pub(in super::super) fn of(project: &Project, bundle: &Bundle) -> Self {
-        let inserted = project.spec.inserted.iter().map(|inserted| inserted.value.clone());
-        let mut all: Vec<_> = secret_values(&project.spec).into_iter().chain(inserted).collect();
+        let mut all = project.secret_values();
         let own = [&bundle.bootstrap_token, &bundle.certificate_key].into_iter();
         all.extend(own.chain(bundle.previous_token()).map(|secret| secret.expose().clone()));
         all.extend(bundle.encryption_keys().iter().map(|(_, key)| key.expose().clone()));
-        all.retain(|value| value.len() >= SHORTEST);
         let manifests = project.plan.manifest_files();
         let path = |(file, own): (String, &ManifestPlan)| path_of_manifest(&file, own);
         Self {
             values: all,
             manifests: manifests.map(path).collect(),
+            former: SecretValues::default(),
+            digests: ValueDigests::of(bundle),
         }
+    }
+
+    /// The same with those of the last tree.
+    pub(in super::super) fn and_of(self, last: Option<Kept<'_>>) -> Self {
+        let applied = last.and_then(|(manifest, root)| settings(manifest, root));
+        let former = applied.map(Applied::secrets).unwrap_or_default();
+        Self { former, ..self }
     }
 
     /// Whether a field of a file may hold one, or its name.
@@ -405,7 +426,8 @@ impl Secrets {
 
     /// Whether one of the values is in a field or in its name.
     pub(super) fn are_in(&self, change: &FieldChange) -> bool {
-        let is_in = |value: &String| self.values.iter().any(|secret| value.contains(secret.as_str()));
+        let is_known = |value: &String| self.values.iter().any(|secret| value.contains(secret.as_str()));
+        let is_in = |value: &String| is_known(value) || self.former.are_in(value, &self.digests);
         let values = change.old.iter().chain(&change.new);
         values.chain([&change.field]).any(is_in)
     }

@@ -37,7 +37,7 @@ pub(in super::super) fn configure(
         return;
     };
     let applied = applied(update, last);
-    let mut fields = differences(project, update, applied.as_ref()).fields;
+    let mut fields = differences(project, update, (last, applied.as_ref())).fields;
     for part in &configuration.parts {
         let note = note(update, applied.as_ref(), *part);
         let own = fields.entry(*part).or_default();
@@ -54,7 +54,7 @@ pub(in super::super) fn manifests(project: &Project, update: &Update<'_>, last: 
         return Vec::new();
     }
     let applied = applied(update, last);
-    let mut files = differences(project, update, applied.as_ref()).manifests;
+    let mut files = differences(project, update, (last, applied.as_ref())).manifests;
     for file in files.iter_mut().filter(|file| file.path == ARTIFACTS) {
         file.line = line_of_artifact(update, file);
     }
@@ -86,11 +86,15 @@ fn note(update: &Update<'_>, applied: Option<&Applied>, part: Founding) -> &'sta
     }
 }
 
-fn differences(project: &Project, update: &Update<'_>, applied: Option<&Applied>) -> Changes {
+fn differences(
+    project: &Project,
+    update: &Update<'_>,
+    (last, applied): (Option<Kept<'_>>, Option<&Applied>),
+) -> Changes {
     let Some(applied) = applied else {
         return Changes::default();
     };
-    let secrets = Secrets::of(project, update.bundle());
+    let secrets = Secrets::of(project, update.bundle()).and_of(last);
     let new = documents::applied(update.bundle(), update.founder());
     let mut changes = applied.changes(&new, &|_, change| secrets.are_in(change));
     let own = changes

@@ -18,7 +18,6 @@ use super::{
     Rendering, State, Update, whole_second,
 };
 use crate::{
-    changes::{Action, MachineChange},
     record::{Edited, MachineRecord, Record, RecordText},
     secrets::Bundle,
     tree::{Manifest, is_update},
@@ -100,16 +99,9 @@ impl Update<'_> {
     }
 
     /// Refuses to write scripts that leave a machine out: the record has its document, and the tree that is compared does not.
-    pub fn refuse_unknown<'c>(
-        &self,
-        root: &Path,
-        changes: impl Iterator<Item = &'c MachineChange>,
-    ) -> Result<(), Failure> {
-        let unknown = changes.filter(|change| change.action == Action::Unknown);
-        let findings: Vec<_> = unknown
-            .take(SHOWN)
-            .map(|change| self.without_document(root, &change.name))
-            .collect();
+    pub fn refuse_missing<'c>(&self, root: &Path, names: impl Iterator<Item = &'c str>) -> Result<(), Failure> {
+        let findings = names.take(SHOWN).map(|name| self.without_document(root, name));
+        let findings: Vec<_> = findings.collect();
         match findings.is_empty() {
             true => Ok(()),
             false => Err(self.state.refuse(&findings)),

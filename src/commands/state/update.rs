@@ -547,9 +547,9 @@ impl<'a> Update<'a> {
                 (Some(false), false) => "has it with a role that the spec takes from it",
             };
             let reason = format!("{} {lost}", self.line(name));
-            let taker = record::taker(plan, name, own).map(|(node, _)| node);
+            let heir = record::heir(plan, name, own).or(namesake);
             MachineChange {
-                heir: taker.or(namesake).map(|node| node.name.clone()),
+                heir: heir.map(|node| node.name.clone()),
                 ..MachineChange::none(name, &own.roles, own.pool).whole(Action::Remove, reason)
             }
         };

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::desk::Desk;
+use super::desk::{Desk, Ran};
 use crate::support::{examples, golden::Golden, tree};
 
 fn founded(example: &str) -> Desk {
@@ -163,6 +163,45 @@ fn secrets_are_not_shown() {
                 "{ran:?}"
             );
         }
+    }
+}
+
+/// Long values are shortened where they are shown. When a value goes, the spec no longer says that it came from the environment.
+#[test]
+fn values_from_the_environment_are_shown_neither_shortened_nor_when_they_go() {
+    let desk = Desk::of("ha-ubuntu");
+    let spec = desk.read("cluster.yaml");
+    let with = |argument: &str, id: &str, pattern: &str| {
+        let settings = format!(
+            "kubernetes: {{ version: 1.36.4, apiServer: {{ extraArgs: [{{ name: v, value: \"{argument}\" }}] }}, kubelet: {{ config: {{ \
+             providerID: \"{id}\" }}, extraArgs: [{{ name: vmodule, value: \"a={pattern}\" }}] }} }}"
+        );
+        desk.write(
+            "cluster.yaml",
+            &spec.replace("kubernetes: { version: 1.36.4 }", &settings),
+        );
+    };
+    let run = |arguments: &[&str], value: &str| {
+        let mut command = desk.command(arguments);
+        let ran = Ran::of(&command.env("VALUE", value).output().unwrap());
+        assert!(ran.code == 0 && !ran.stdout.contains("hunter2"), "{ran:?}");
+        ran
+    };
+    let (short, long) = ("hunter2-is-short", "hunter2-is-long".repeat(10));
+    with("1-${VALUE}", "${VALUE}", "${VALUE}");
+    for value in [short, &long] {
+        run(&["render", "--founded", "--env"], value);
+        let ran = run(&["plan", "--env"], &value.replace("is", "was"));
+        assert!(ran.stdout.contains("providerID: (not shown)"), "{ran:?}");
+        with("1", "2", "3");
+        let ran = run(&["plan"], "");
+        for place in ["providerID", "apiServer/extraArgs/0/value", "kubeletExtraArgs/1/value"] {
+            assert!(
+                ran.stdout.contains(&format!("{place}: (not shown)")),
+                "{place}: {ran:?}"
+            );
+        }
+        with("1-${VALUE}", "${VALUE}", "${VALUE}");
     }
 }
 

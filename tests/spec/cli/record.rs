@@ -891,6 +891,20 @@ fn a_member_of_external_etcd_with_another_name_comes_when_the_old_one_is_gone() 
     assert!(ran.code == 0 && ran.stdout.contains(order), "{ran:?}");
 }
 
+/// No two machines have one address at a time.
+#[test]
+fn a_worker_with_the_address_of_another_comes_when_that_one_is_gone() {
+    let desk = founded("kube-vip");
+    let spec = desk.read("cluster.yaml");
+    let workers = "{ name: \"w{1..2}\", roles: [worker], addresses: [10.5.0.21-10.5.0.22] }";
+    let renamed = "{ name: w1, roles: [worker], addresses: [10.5.0.21] }\n  - { name: w3, roles: [worker], addresses: [10.5.0.22] }";
+    assert!(spec.contains(workers), "{spec}");
+    desk.write("cluster.yaml", &spec.replace(workers, renamed));
+    let ran = desk.run(&["plan", "--accept", "FL1218"]);
+    let order = "  1. remove worker w2\n  2. add worker w3\n";
+    assert!(ran.code == 0 && ran.stdout.contains(order), "{ran:?}");
+}
+
 /// The member of a control plane stays in etcd until somebody takes it out.
 #[test]
 fn a_control_plane_that_goes_takes_its_member_along() {

@@ -144,27 +144,52 @@ fn create_named(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     })
 }
 
-/// A file that gets its name when it is whole (open(2), O_TMPFILE).
-#[cfg(target_os = "linux")]
 fn unnamed(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
+    let mut file = nameless(directory(path), access)?;
+    fill(&mut file, bytes, access, None)?;
+    link(&file, path)
+}
+
+/// A file without a name, which ends with the process (open(2), O_TMPFILE).
+#[cfg(target_os = "linux")]
+fn nameless(directory: &Path, access: Access) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    Ok(File::from(open(
+        directory,
+        flags,
+        Mode::from_raw_mode(access.created()),
+    )?))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless(_: &Path, _: Access) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Gives such a file a name, which nothing may have.
+#[cfg(target_os = "linux")]
+fn link(file: &File, path: &Path) -> io::Result<()> {
     use std::os::fd::AsRawFd;
 
-    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let mut file = File::from(open(directory(path), flags, Mode::from_raw_mode(access.created()))?);
-    file.write_all(bytes)?;
-    access.settle(&file)?;
-    file.sync_all()?;
+    use rustix::fs::{AtFlags, CWD, linkat};
     let handle = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(linkat(CWD, handle, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn unnamed(_: &Path, _: &[u8], _: Access) -> io::Result<()> {
+fn link(_: &File, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// A file next to `path` with a temporary name.
+fn fill(file: &mut File, bytes: &[u8], access: Access, owner: Option<&fs::Metadata>) -> io::Result<()> {
+    owner.map_or(Ok(()), |owner| keep_owner(file, owner))?;
+    file.write_all(bytes)?;
+    access.settle(file)?;
+    file.sync_all()
+}
+
+/// A file next to `path` with a temporary name, which it gets when it is whole. Where files have to have a name, it has that before.
 fn named(path: &Path, bytes: &[u8], access: Access, owner: Option<&fs::Metadata>) -> io::Result<NamedTempFile> {
     let directory = directory(path);
     // Otherwise the error would name the temporary file, which the user does not know.
@@ -173,12 +198,15 @@ fn named(path: &Path, bytes: &[u8], access: Access, owner: Option<&fs::Metadata>
     builder
         .prefix(PREFIX)
         .permissions(Permissions::from_mode(access.created()));
-    let mut file = builder.tempfile_in(directory)?;
-    owner.map_or(Ok(()), |owner| keep_owner(file.as_file(), owner))?;
-    file.write_all(bytes)?;
-    access.settle(file.as_file())?;
-    file.as_file().sync_all()?;
-    Ok(file)
+    let whole = nameless(directory, access).and_then(|mut file| {
+        fill(&mut file, bytes, access, owner)?;
+        builder.make_in(directory, |path| link(&file, path).and_then(|()| file.try_clone()))
+    });
+    whole.or_else(|_| {
+        let mut file = builder.tempfile_in(directory)?;
+        fill(file.as_file_mut(), bytes, access, owner)?;
+        Ok(file)
+    })
 }
 
 /// `sudo firelay` keeps the owner of a file.
@@ -276,6 +304,22 @@ mod tests {
         }
         assert!(!fs::symlink_metadata(&pipe).unwrap().is_file());
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    /// A program that is killed while it writes leaves no part of a secret behind.
+    #[test]
+    fn a_replaced_file_has_a_name_when_it_is_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let bytes = vec![7; 4 << 20];
+        let file = directory.path().join("file");
+        std::thread::scope(|scope| {
+            let writes = scope.spawn(|| (0..8).for_each(|_| replace(&file, &bytes, Access::Owner).unwrap()));
+            while !writes.is_finished() {
+                let entries = fs::read_dir(directory.path()).unwrap().flatten();
+                let sizes = entries.filter_map(|entry| entry.metadata().ok());
+                sizes.for_each(|found| assert_eq!(found.len(), bytes.len() as u64));
+            }
+        });
     }
 
     #[test]
