@@ -9,7 +9,7 @@ use super::{project::Project, state::Update};
 use crate::{
     encoding::sha256_hex,
     plan::{NodePlan, Plan},
-    record,
+    record::ValueDigests,
     tree::{Manifest, ManifestFile, TreeWriter, is_update},
 };
 
@@ -45,6 +45,7 @@ fn is_worker(node: &NodePlan) -> bool {
 pub(super) fn inputs(project: &Project, update: &Update<'_>, files: &[ManifestFile]) -> BTreeMap<String, String> {
     let groups = groups(&project.plan);
     let cluster = of_cluster(&project.plan);
+    let digests = ValueDigests::of(update.bundle());
     let mut by_node: BTreeMap<&str, Vec<&ManifestFile>> = BTreeMap::new();
     for file in files.iter().filter(|file| !is_update(&file.path)) {
         by_node
@@ -59,7 +60,7 @@ pub(super) fn inputs(project: &Project, update: &Update<'_>, files: &[ManifestFi
         let one = |node: &&NodePlan| {
             let inputs = format!("{class} {}", of_machine(node, update, own(node)));
             let has_form = self::form(node, own(node)) == form;
-            has_form.then(|| (node.name.clone(), record::value_digest(update.bundle(), &inputs)))
+            has_form.then(|| (node.name.clone(), digests.digest(&inputs)))
         };
         group.others.par_iter().filter_map(one).collect::<Vec<_>>()
     };

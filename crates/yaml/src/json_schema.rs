@@ -15,7 +15,7 @@ use crate::{
     unknown::{unknown_choice, unknown_key},
 };
 
-/// Keywords of a schema that are read.
+/// Keywords of a schema that are read, here or by the redaction of messages.
 pub const KEYWORDS: &[&str] = &[
     "type",
     "enum",
@@ -34,6 +34,7 @@ pub const KEYWORDS: &[&str] = &[
     "description",
     "examples",
     "writeOnly",
+    "x-firelay-text",
 ];
 
 /// Reads a node. An unknown `format` allows every text.

@@ -187,6 +187,26 @@ delivery: {{ pxe: {{ url: 'http://10.0.0.5:8080', systems: {{ debian-13: {{ kern
     }
 }
 
+/// `plan` hides them, too: there they are in a ConfigMap and in environments.
+#[test]
+fn texts_of_an_add_on_are_not_shown() {
+    let desk = Desk::empty();
+    for (name, secret) in [("old.yaml", SECRETS[0]), ("new.yaml", SECRETS[1])] {
+        let variables = format!("{{ ARGOCD_SETTING: {secret} }}");
+        let config = format!("{{ dex.config: 'clientSecret: {secret}' }}");
+        let addons = format!("addons: {{ argoCd: {{ variables: {variables}, config: {config} }} }}");
+        desk.write(
+            name,
+            &format!("{HEAD}kubernetes: {{ version: 1.36.4 }}\n{addons}\n{OLD}"),
+        );
+    }
+    for further in [&[][..], &["--output", "json"]] {
+        let ran = desk.run(&[&["diff", "old.yaml", "new.yaml", "--detailed-exitcode"], further].concat());
+        assert_eq!(ran.code, 6, "{ran:?}");
+        assert!(SECRETS.iter().all(|secret| !ran.stdout.contains(secret)), "{ran:?}");
+    }
+}
+
 /// YAML's forms of a text, of which some have their place at the key or at an anchor.
 #[test]
 fn secrets_in_every_form_of_yaml_are_not_shown() {
