@@ -9,10 +9,7 @@ use firelay_yaml::diagnostic::Diagnostic;
 use time::{Duration, OffsetDateTime};
 
 use super::{
-    super::{
-        assembly::Assembly, documents, failure::Failure, last_tree::settings, project::Project,
-        secret_texts::SecretTexts, streams,
-    },
+    super::{assembly::Assembly, documents, failure::Failure, last_tree::settings, project::Project, streams},
     State,
     base::{
         adopted, behind, caught_up, contradiction, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded,
@@ -211,11 +208,9 @@ impl<'a> Update<'a> {
         let changed = !self.founder.is_empty() && !self.changed_settings().is_empty();
         let applied = last.filter(|_| changed).and_then(|last| self.applied(last));
         let new = || documents::applied(self.render.bundle, &self.founder);
-        let Some(applied) = applied else {
-            return Differing::default();
-        };
-        let secrets = SecretTexts::of(self.render.project, self.render.bundle, Some(&applied));
-        applied.changes(&new(), &|_, change| secrets.are_in(change)).names()
+        applied
+            .map(|applied| applied.changes(&new(), &|_, _| true).names())
+            .unwrap_or_default()
     }
 
     /// The parts of the founder's settings that are not those of the record.

@@ -703,7 +703,7 @@ fn settings_of_the_founder_have_lines_and_fields() {
     assert_eq!(file["fields"][0]["new"], "3", "{file}");
     assert_eq!(json["manifests"][1]["kind"], "added", "{json}");
     let render = desk.run(&["render", "--accept", "FL1224", "--accept", "FL1227"]);
-    let note = "changed: ClusterConfiguration/apiServer/extraArgs/v/value, KubeletConfiguration/maxPods";
+    let note = "changed: ClusterConfiguration/apiServer/extraArgs/0/value, KubeletConfiguration/maxPods";
     assert!(render.stderr.contains(note), "{render:?}");
 }
 
