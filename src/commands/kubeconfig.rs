@@ -70,14 +70,14 @@ fn validity(
     ttl: Duration,
 ) -> Result<(OffsetDateTime, OffsetDateTime), Failure> {
     let now = OffsetDateTime::now_utc();
-    let (first, last) = authorities.kubernetes_validity();
+    let last = authorities.kubernetes_end();
     let end = now.saturating_add(ttl);
     match end > last {
         true => Err(Failure::Secrets(format!(
             "the CA of the cluster ends on {}, before --ttl does\n  = help: choose a shorter --ttl",
             last.date()
         ))),
-        false => Ok((now.saturating_sub(pki.backdate).max(first), end)),
+        false => Ok((now.saturating_sub(pki.backdate), end)),
     }
 }
 

@@ -77,9 +77,9 @@ impl Authorities {
         })
     }
 
-    /// When the cluster's CA begins and ends.
-    pub fn kubernetes_validity(&self) -> (OffsetDateTime, OffsetDateTime) {
-        (self.kubernetes.not_before, self.kubernetes.not_after)
+    /// When the cluster's CA ends.
+    pub fn kubernetes_end(&self) -> OffsetDateTime {
+        self.kubernetes.not_after
     }
 
     pub(super) fn get(&self, ca: Ca) -> &OpenAuthority {

@@ -104,12 +104,11 @@ impl<'a> PkiBuilder<'a> {
 
     pub(super) fn build(mut self) -> NodePki {
         self.files.sort_by(|one, other| one.path.cmp(&other.path));
-        let authority = self.authorities.get(Ca::Kubernetes);
-        let begin = self.issued_at - self.plan.pki.backdate;
+        let authority = self.authorities.get(Ca::Kubernetes).not_after;
         NodePki {
             files: self.files,
-            not_before: begin.max(authority.not_before),
-            expires: self.expires.unwrap_or(authority.not_after),
+            not_before: self.issued_at - self.plan.pki.backdate,
+            expires: self.expires.unwrap_or(authority),
         }
     }
 }

@@ -168,7 +168,7 @@ fn complete(
     })
 }
 
-/// From `issuedAt - backdate` to `issuedAt + leafValidity`, within the validity of the CA: a verifier needs both alive. What nothing
+/// From `issuedAt - backdate` to `issuedAt + leafValidity`, but not beyond the CA: a verifier needs both alive. What nothing
 /// renews lasts as long as the CA, unless the spec says how long leaves live: otherwise etcd would stop after a year.
 fn validity(
     plan: &Plan,
@@ -188,8 +188,7 @@ fn validity(
         true => authority.not_after,
         false => issued_at.saturating_add(plan.pki.leaf_validity),
     };
-    let not_before = not_before.ok_or(Error::Validity)?;
-    Ok((not_before.max(authority.not_before), end.min(authority.not_after)))
+    Ok((not_before.ok_or(Error::Validity)?, end.min(authority.not_after)))
 }
 
 impl Leaf {

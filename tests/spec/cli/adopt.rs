@@ -139,26 +139,6 @@ fn every_kind_of_key_signs_certificates_that_openssl_verifies() {
     }
 }
 
-/// Certificates are dated back, and no verifier accepts one before its CA.
-#[test]
-fn no_certificate_begins_before_an_authority_that_is_young() {
-    let desk = cluster("kubeadm");
-    for (file, name) in AUTHORITIES {
-        openssl_now(
-            &desk,
-            &format!(
-                "req -x509 -new -key pki/{file}.key -days 3650 -subj /CN={name} -out pki/{file}.crt -addext \
-                 basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign"
-            ),
-        );
-    }
-    let ran = adopt(&desk, &KUBEADM_MACHINES);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert_eq!(desk.run(&["render"]).code, 0);
-    let ran = desk.run(&["verify"]);
-    assert!(ran.code == 0 && !format!("{ran:?}").contains("FL1063"), "{ran:?}");
-}
-
 /// The documents of an adopted cluster join it: every leaf is signed by the CA that openssl made, and the pin is that of its key.
 fn renders_and_verifies(desk: &Desk, key: &str) {
     for arguments in [&["render"][..], &["verify"], &["audit"]] {
