@@ -49,6 +49,18 @@ impl SecretValues {
         Self(values)
     }
 
+    /// The same without texts that are known otherwise.
+    #[must_use]
+    pub fn without(mut self, texts: &[String], digests: &ValueDigests) -> Self {
+        for text in texts {
+            if let Some(known) = self.0.get_mut(&text.len()) {
+                known.remove(&digests.digest(text));
+            }
+        }
+        self.0.retain(|_, known| !known.is_empty());
+        self
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -391,7 +391,7 @@ pub(in super::super) fn unpacked(
 pub(in super::super) struct Secrets {
     values: Vec<String>,
     manifests: BTreeSet<String>,
-    /// Those of the last tree.
+    /// Those that the last tree has and the spec does not.
     former: SecretValues,
     digests: ValueDigests,
 }
@@ -412,10 +412,11 @@ impl Secrets {
         }
     }
 
-    /// The same with those of the last tree.
+    /// The same with those of the last tree that the spec no longer has.
     pub(in super::super) fn and_of(self, last: Option<Kept<'_>>) -> Self {
         let applied = last.and_then(|(manifest, root)| settings(manifest, root));
         let former = applied.map(Applied::secrets).unwrap_or_default();
+        let former = former.without(&self.values, &self.digests);
         Self { former, ..self }
     }
 
