@@ -8,6 +8,7 @@ use super::{
     assembly::Assembly,
     bundle::{bundle_path, refuse_lost},
     failure::Failure,
+    kept,
     project::Project,
     rendered::Rendered,
 };
@@ -35,7 +36,11 @@ pub(super) fn findings(args: &Verify) -> Result<Vec<Finding>, Failure> {
     let assembly = assembly.dated(last.generations.clone(), last.administrator_issued_at);
     // A script is the difference of two specs, and one of them is gone: its own digest in the manifest has to do.
     let scripts = last.files.iter().filter(|file| is_update(&file.path));
-    let rendered = Rendered::of(&project, &assembly, scripts.cloned().collect(), args.tree.path())?;
+    let mut rendered = Rendered::of(&project, &assembly, scripts.cloned().collect(), args.tree.path())?;
+    // A render of some machines takes the digests of theirs away.
+    let mut inputs = kept::inputs(&project, &assembly, &rendered.manifest.files);
+    inputs.retain(|name, _| last.inputs.contains_key(name));
+    rendered.manifest.inputs = inputs;
     let own =
         fs::read(args.tree.path().join(MANIFEST)).map_err(|error| Failure::file("read", args.tree.path(), &error))?;
     let from_disk = |path: &str| fs::read(args.tree.path().join(path));

@@ -85,7 +85,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// The date of a machine's certificates.
-    fn issued_at(&self, node: &NodePlan) -> OffsetDateTime {
+    pub fn issued_at(&self, node: &NodePlan) -> OffsetDateTime {
         let own = self.generations.get(&node.name);
         own.map_or(self.bundle.issued_at, |own| own.issued_at)
     }

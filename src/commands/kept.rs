@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use super::{project::Project, state::Update};
+use super::{assembly::Assembly, project::Project, state::Update};
 use crate::{
     encoding::sha256_hex,
     plan::{NodePlan, Plan},
@@ -42,10 +42,10 @@ fn is_worker(node: &NodePlan) -> bool {
 
 /// The digests for the manifest, of workers whose files have the form of those of the first of their group. `files` are those of a tree,
 /// with the digests of the first one's documents.
-pub(super) fn inputs(project: &Project, update: &Update<'_>, files: &[ManifestFile]) -> BTreeMap<String, String> {
+pub(super) fn inputs(project: &Project, assembly: &Assembly<'_>, files: &[ManifestFile]) -> BTreeMap<String, String> {
     let groups = groups(&project.plan);
     let cluster = of_cluster(&project.plan);
-    let digests = ValueDigests::of(update.bundle());
+    let digests = ValueDigests::of(assembly.bundle());
     let mut by_node: BTreeMap<&str, Vec<&ManifestFile>> = BTreeMap::new();
     for file in files.iter().filter(|file| !is_update(&file.path)) {
         by_node
@@ -56,9 +56,9 @@ pub(super) fn inputs(project: &Project, update: &Update<'_>, files: &[ManifestFi
     let own = |node: &NodePlan| by_node.get(node.name.as_str()).map_or(&[][..], Vec::as_slice);
     let of_group = |group: &Group<'_>| {
         let first = group.first;
-        let (class, form) = (of_class(&cluster, first, update, own(first)), form(first, own(first)));
+        let (class, form) = (of_class(&cluster, first, assembly, own(first)), form(first, own(first)));
         let one = |node: &&NodePlan| {
-            let inputs = format!("{class} {}", of_machine(node, update, own(node)));
+            let inputs = format!("{class} {}", of_machine(node, assembly, own(node)));
             let has_form = self::form(node, own(node)) == form;
             has_form.then(|| (node.name.clone(), digests.digest(&inputs)))
         };
@@ -68,11 +68,15 @@ pub(super) fn inputs(project: &Project, update: &Update<'_>, files: &[ManifestFi
 }
 
 /// Groups of workers of which the last manifest has the same digests. If the first one keeps its documents, so do they.
-pub(super) fn with_same_inputs<'a>(project: &'a Project, update: &Update<'_>, last: &Manifest) -> Vec<Group<'a>> {
+pub(super) fn with_same_inputs<'a>(
+    project: &'a Project,
+    (update, assembly): (&Update<'_>, &Assembly<'_>),
+    last: &Manifest,
+) -> Vec<Group<'a>> {
     if last.inputs.is_empty() {
         return Vec::new();
     }
-    let inputs = inputs(project, update, &last.files);
+    let inputs = inputs(project, assembly, &last.files);
     let is_same = |node: &&NodePlan| {
         let (before, now) = (last.inputs.get(&node.name), inputs.get(&node.name));
         before == now && before.is_some() && update.has_recorded_document(&node.name)
@@ -101,13 +105,13 @@ fn of_cluster(plan: &Plan) -> String {
 }
 
 /// What workers of a group have in common, and its effect on the first one.
-fn of_class(cluster: &str, first: &NodePlan, update: &Update<'_>, files: &[&ManifestFile]) -> String {
-    let own = of_machine(first, update, files);
+fn of_class(cluster: &str, first: &NodePlan, assembly: &Assembly<'_>, files: &[&ManifestFile]) -> String {
+    let own = of_machine(first, assembly, files);
     sha256_hex(format!("{cluster} {first:?} {own}").as_bytes())
 }
 
 /// What one worker has for itself (`NodePlan::is_set_up_as`), the age of its keys and certificates, and its documents.
-fn of_machine(node: &NodePlan, update: &Update<'_>, files: &[&ManifestFile]) -> String {
+fn of_machine(node: &NodePlan, assembly: &Assembly<'_>, files: &[&ManifestFile]) -> String {
     let NodePlan {
         name,
         addresses,
@@ -115,7 +119,7 @@ fn of_machine(node: &NodePlan, update: &Update<'_>, files: &[&ManifestFile]) -> 
         uuid,
         ..
     } = node;
-    let age = (update.issued_at(node), update.bundle().leaves_of(name));
+    let age = (assembly.issued_at(node), assembly.bundle().leaves_of(name));
     format!("{:?} {files:?}", (name, addresses, mac, uuid, age))
 }
 

@@ -64,11 +64,11 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         .map(|in_place| Base::open(in_place, &project, &tree, &update))
         .transpose()?;
     let assembly = update.assembly()?;
-    let groups = kept_groups(args, &project, &update, &tree);
+    let groups = kept_groups(args, &project, (&update, &assembly), &tree);
     let written = write_nodes(args, &project, &assembly, &tree, (&nodes, &groups))?;
     let manifest = complete(args, &project, (&assembly, update.founder()), &tree, &nodes)?;
     let mut manifest = update.settle(manifest)?;
-    manifest.inputs = inputs(args, &project, &update, (&tree, &manifest));
+    manifest.inputs = inputs(args, &project, &assembly, (&tree, &manifest));
     verify::staged(
         &args.out,
         &tree,
@@ -307,21 +307,26 @@ fn begin(args: &Render, project: &Project, bundle: &Bundle) -> Result<TreeWriter
 }
 
 /// Workers whose documents may stay as they are. Terraform's variables have values of all machines, which are rendered then.
-fn kept_groups<'a>(args: &Render, project: &'a Project, update: &Update<'_>, tree: &TreeWriter) -> Vec<Group<'a>> {
+fn kept_groups<'a>(
+    args: &Render,
+    project: &'a Project,
+    of: (&Update<'_>, &Assembly<'_>),
+    tree: &TreeWriter,
+) -> Vec<Group<'a>> {
     let whole = args.node.is_empty() && !variables::are_written(&project.plan);
     let last = tree.last().filter(|_| whole);
-    last.map_or_else(Vec::new, |last| kept::with_same_inputs(project, update, last))
+    last.map_or_else(Vec::new, |last| kept::with_same_inputs(project, of, last))
 }
 
 /// The digests of the workers' inputs. After a render of some machines nobody knows those of them, and the others keep theirs.
 fn inputs(
     args: &Render,
     project: &Project,
-    update: &Update<'_>,
+    assembly: &Assembly<'_>,
     (tree, manifest): (&TreeWriter, &Manifest),
 ) -> BTreeMap<String, String> {
     if args.node.is_empty() {
-        return kept::inputs(project, update, &manifest.files);
+        return kept::inputs(project, assembly, &manifest.files);
     }
     let mut inputs = tree.last().map(|last| last.inputs.clone()).unwrap_or_default();
     inputs.retain(|name, _| !args.node.contains(name));

@@ -86,7 +86,7 @@ fn by_groups(
         return compared(&nodes.iter().collect::<Vec<_>>());
     };
     let alike = Alike::new(update, last);
-    let same = kept::with_same_inputs(project, update, last.manifest);
+    let same = kept::with_same_inputs(project, (update, assembly), last.manifest);
     let groups = kept::groups(&project.plan);
     let others = groups.iter().flat_map(|group| &group.others);
     let others: BTreeSet<_> = others.map(|node| node.name.as_str()).collect();
