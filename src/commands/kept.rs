@@ -96,7 +96,7 @@ pub(super) fn keep<'a>(tree: &TreeWriter, groups: &[Group<'a>]) -> BTreeSet<&'a 
     tree.keep_machines(&names.collect())
 }
 
-/// The program, and everything but the workers. `Debug` of a secret has no value: what a secret changes is in the first one's documents.
+/// A digest of the program's version and of the plan without workers. `Debug` of a secret has no value, but the first one's documents have its effect.
 fn of_cluster(plan: &Plan) -> String {
     let mut plan = plan.clone();
     plan.nodes.retain(|node| !is_worker(node));
@@ -104,13 +104,14 @@ fn of_cluster(plan: &Plan) -> String {
     sha256_hex(format!("{} {commit} {plan:?}", env!("CARGO_PKG_VERSION")).as_bytes())
 }
 
-/// What workers of a group have in common, and its effect on the first one.
+/// A digest of the values that all workers of a group have, and of the documents that these give the first one.
 fn of_class(cluster: &str, first: &NodePlan, assembly: &Assembly<'_>, files: &[&ManifestFile]) -> String {
     let own = of_machine(first, assembly, files);
     sha256_hex(format!("{cluster} {first:?} {own}").as_bytes())
 }
 
-/// What one worker has for itself (`NodePlan::is_set_up_as`), the age of its keys and certificates, and its documents.
+/// The values in which a worker may differ from others of its group (`NodePlan::is_set_up_as`), the age of its keys and certificates, and
+/// its files as the manifest describes them.
 fn of_machine(node: &NodePlan, assembly: &Assembly<'_>, files: &[&ManifestFile]) -> String {
     let NodePlan {
         name,

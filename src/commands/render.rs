@@ -310,15 +310,17 @@ fn begin(args: &Render, project: &Project, bundle: &Bundle) -> Result<TreeWriter
 fn kept_groups<'a>(
     args: &Render,
     project: &'a Project,
-    of: (&Update<'_>, &Assembly<'_>),
+    (update, assembly): (&Update<'_>, &Assembly<'_>),
     tree: &TreeWriter,
 ) -> Vec<Group<'a>> {
     let whole = args.node.is_empty() && !variables::are_written(&project.plan);
     let last = tree.last().filter(|_| whole);
-    last.map_or_else(Vec::new, |last| kept::with_same_inputs(project, of, last))
+    last.map_or_else(Vec::new, |last| {
+        kept::with_same_inputs(project, (update, assembly), last)
+    })
 }
 
-/// The digests of the workers' inputs. After a render of some machines nobody knows those of them, and the others keep theirs.
+/// The digests of the workers' inputs. A render of some machines removes those of these machines, and keeps the others.
 fn inputs(
     args: &Render,
     project: &Project,
@@ -362,13 +364,15 @@ fn write_nodes(
     audit::refuse(&catalogue, searched.into_iter().flatten().collect())?;
     variables::put(tree, project, bundle, machines, !args.node.is_empty())?;
     written.extend(Written::of_kept(tree, &kept));
-    let places: BTreeMap<_, _> = nodes
-        .iter()
-        .zip(0..)
-        .map(|(node, place): (_, usize)| (&node.name, place))
-        .collect();
-    written.sort_by_key(|own| places.get(&own.node));
-    Ok(written)
+    Ok(in_order(nodes, written))
+}
+
+/// The lines of the report in the order of the spec.
+fn in_order(nodes: &[NodePlan], mut written: Vec<Written>) -> Vec<Written> {
+    let names = nodes.iter().map(|node| node.name.clone());
+    let places: BTreeMap<_, usize> = names.zip(0..).collect();
+    written.sort_by_key(|own| places.get(&own.node).copied());
+    written
 }
 
 /// Adds the files of the whole cluster, or keeps those of other nodes, and completes the manifest.

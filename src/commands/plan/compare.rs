@@ -86,7 +86,6 @@ fn by_groups(
         return compared(&nodes.iter().collect::<Vec<_>>());
     };
     let alike = Alike::new(update, last);
-    let same = kept::with_same_inputs(project, (update, assembly), last.manifest);
     let groups = kept::groups(&project.plan);
     let others = groups.iter().flat_map(|group| &group.others);
     let others: BTreeSet<_> = others.map(|node| node.name.as_str()).collect();
@@ -94,17 +93,11 @@ fn by_groups(
     let first: Vec<_> = nodes.iter().filter(is_first).collect();
     let by_name = |change: MachineChange| (change.name.clone(), change);
     let mut changes: BTreeMap<_, _> = compared(&first)?.into_iter().map(by_name).collect();
-    for group in &same {
-        if has_same_files(last.manifest, assembly, group.first)? {
-            changes.extend(
-                group
-                    .others
-                    .iter()
-                    .filter_map(|node| update.unchanged(node))
-                    .map(by_name),
-            );
-        }
-    }
+    changes.extend(
+        unchanged(project, (update, assembly), last.manifest)?
+            .into_iter()
+            .map(by_name),
+    );
     let mut rest = Vec::new();
     for mut group in groups {
         group.others.retain(|node| !changes.contains_key(&node.name));
@@ -114,6 +107,21 @@ fn by_groups(
     }
     changes.extend(compared(&rest)?.into_iter().map(by_name));
     Ok(nodes.iter().filter_map(|node| changes.remove(&node.name)).collect())
+}
+
+/// The changes of workers that have their inputs, beside a first one that has its files.
+fn unchanged(
+    project: &Project,
+    (update, assembly): (&Update<'_>, &Assembly<'_>),
+    last: &Manifest,
+) -> Result<Vec<MachineChange>, Failure> {
+    let mut changes = Vec::new();
+    for group in kept::with_same_inputs(project, (update, assembly), last) {
+        if has_same_files(last, assembly, group.first)? {
+            changes.extend(group.others.iter().filter_map(|node| update.unchanged(node)));
+        }
+    }
+    Ok(changes)
 }
 
 /// Whether the spec makes the files of a machine that the last tree has, as its manifest describes them.
