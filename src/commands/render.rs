@@ -21,6 +21,7 @@ use super::{
     git,
     in_place::{self as scripts, Base},
     kept::{self, Group},
+    last_tree::has_settings,
     measure, plan, progress,
     project::Project,
     seed,
@@ -82,7 +83,7 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         .transpose()?;
     let changes = match &scripts {
         Some(scripts) => scripts.changes().to_vec(),
-        None => plan::changed_machines(&project, &update, (&args.out, &tree, &manifest))?,
+        None => changes_of_documents(&args.out, &project, &update, (&tree, &manifest))?,
     };
     let members = scripts.as_ref().map_or_else(|| replaced(&changes), |_| changes.clone());
     update.check_members(&members);
@@ -99,6 +100,22 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
             report(args, &project, &secrets.bundle, &written, &finished)
         }
     }
+}
+
+/// The changes of documents that no script brings to machines. A tree of all machines lacks one that somebody else added: after this
+/// render no update would find a change of it.
+fn changes_of_documents(
+    out: &Path,
+    project: &Project,
+    update: &Update<'_>,
+    (tree, manifest): (&TreeWriter, &Manifest),
+) -> Result<Vec<MachineChange>, Failure> {
+    let changes = plan::changed_machines(project, update, (out, tree, manifest))?;
+    if tree.last().is_some_and(has_settings) {
+        let missing = changes.iter().filter(|change| change.action == Action::Unknown);
+        update.refuse_missing(out, missing.map(|change| change.name.as_str()))?;
+    }
+    Ok(changes)
 }
 
 /// Tells of running machines whose documents have changed: nothing brings these to them.

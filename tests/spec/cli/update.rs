@@ -126,14 +126,24 @@ fn a_machine_that_another_clone_added_is_not_left_out() {
     let plan = desk.run(&["plan"]);
     assert!(plan.code == 0 && plan.stdout.contains("  ? x1: "), "{plan:?}");
     let before = desk.everything();
-    let ran = desk.run(&["update"]);
-    for text in [
-        "error[FL1206]: out has no document of x1, and the record has one",
-        "firelay update --from DIR, with --node x1 if the others have their scripts; or create it anew: --replace x1",
-    ] {
-        assert!(ran.code == 3 && ran.stderr.contains(text), "{ran:?}");
+    for verb in ["update", "render"] {
+        let ran = desk.run(&[verb]);
+        for text in [
+            "error[FL1206]: out has no document of x1, and the record has one",
+            "firelay update --from DIR, with --node x1 if the others have their scripts; or create it anew: --replace x1",
+        ] {
+            assert!(ran.code == 3 && ran.stderr.contains(text), "{ran:?}");
+        }
+        assert_eq!(desk.everything(), before);
     }
-    assert_eq!(desk.everything(), before);
+    // A new clone has no tree of all machines: there a render goes on, and says that machines keep their documents.
+    let record = desk.read("firelay.state.yaml");
+    let ran = desk.run(&["render", "--out", "new"]);
+    assert!(
+        ran.code == 0 && ran.stderr.contains("with a change that is not known"),
+        "{ran:?}"
+    );
+    desk.write("firelay.state.yaml", &record);
     let ran = desk.run(&["update", "--from", "theirs"]);
     assert!(ran.code == 0 && desk.at("out/update/1/x1.sh").exists(), "{ran:?}");
 }
