@@ -1,4 +1,5 @@
-//! Addresses of members of etcd: a control plane that is created anew removes the member that has its address, or its name.
+//! Addresses that machines take from others. A control plane that is created anew removes the member of etcd that has its address, or
+//! its name. Two machines never have one address.
 
 use std::net::IpAddr;
 
@@ -11,25 +12,43 @@ use crate::{
 };
 
 impl Change<'_> {
-    /// Machines that get the address of another member of the record.
+    /// Machines that get the address of another member of the record, or of another machine that stays.
     pub(super) fn taken_addresses(&self) -> Vec<Diagnostic> {
-        let members = self.recorded(holder(self.plan));
-        let taken = members.filter_map(|(name, own)| Some((name, taker(self.plan, name, own)?)));
-        taken.map(|(name, taken)| self.taken_address(name, &taken)).collect()
+        let machines = self.record.machines.iter();
+        let taken = machines.filter_map(|(name, own)| Some(self.taken_address(name, own, &self.taker(name, own)?)));
+        taken.collect()
     }
 
-    fn taken_address(&self, other: &str, (node, address): &(&NodePlan, IpAddr)) -> Diagnostic {
+    /// A machine that goes is removed before its address is taken, and a member of etcd would be removed from it.
+    fn taker(&self, name: &str, own: &MachineRecord) -> Option<(&NodePlan, IpAddr)> {
+        let holder = holder(self.plan);
+        let removes = |node: &NodePlan| crate::delivery::roles(node).contains(&holder);
+        let is_member = own.roles.contains(&holder);
+        takers(self.plan, name, own).find(|(node, _)| self.stays(name) || is_member && removes(node))
+    }
+
+    fn stays(&self, name: &str) -> bool {
+        self.plan.nodes.iter().any(|node| node.name == name)
+    }
+
+    fn taken_address(&self, other: &str, own: &MachineRecord, (node, address): &(&NodePlan, IpAddr)) -> Diagnostic {
+        let holder = holder(self.plan);
+        let removes = own.roles.contains(&holder) && crate::delivery::roles(node).contains(&holder);
+        let (what, why) = match removes {
+            true => (
+                "is a member of etcd",
+                format!("{} would remove that member when it joins", node.name),
+            ),
+            false => ("stays", "both would have it until that one has changed".to_owned()),
+        };
         let message = format!(
-            "{} would have the address {address} of {other}, which is a member of etcd",
+            "{} would have the address {address} of {other}, which {what}",
             node.name
         );
         let line = self.text.line(&["machines", other, "addresses"]);
         let finding = Diagnostic::error("FL1230", message).at(self.place(&["nodes"]));
-        let finding = finding.label(format!(
-            "{line} has it: {} would remove that member when it joins",
-            node.name
-        ));
-        finding.help(match self.plan.nodes.iter().any(|own| own.name == other) {
+        let finding = finding.label(format!("{line} has it: {why}"));
+        finding.help(match self.stays(other) {
             true => format!(
                 "give {other} an address that no machine had, and create it anew; when it is Ready, {} may have this one",
                 node.name
@@ -49,12 +68,6 @@ pub fn holder(plan: &Plan) -> Role {
         true => Role::Etcd,
         false => Role::ControlPlane,
     }
-}
-
-/// The member of etcd that gets an address of another one, and removes that one when it joins.
-fn taker<'p>(plan: &'p Plan, name: &str, own: &MachineRecord) -> Option<(&'p NodePlan, IpAddr)> {
-    let holder = holder(plan);
-    takers(plan, name, own).find(|(node, _)| crate::delivery::roles(node).contains(&holder))
 }
 
 /// The machine that gets an address of another one.

@@ -905,6 +905,35 @@ fn a_worker_with_the_address_of_another_comes_when_that_one_is_gone() {
     assert!(ran.code == 0 && ran.stdout.contains(order), "{ran:?}");
 }
 
+/// Neither does a worker get the address of a machine that stays with another one, as in a chain or an exchange.
+#[test]
+fn no_worker_gets_the_address_of_a_machine_that_stays() {
+    let desk = founded("kube-vip");
+    let workers = "{ name: \"w{1..2}\", roles: [worker], addresses: [10.5.0.21-10.5.0.22] }";
+    let rows = "{ name: w1, roles: [worker], addresses: [10.5.0.21] }\n  - { name: w2, roles: [worker], addresses: [10.5.0.22] }";
+    desk.write("cluster.yaml", &desk.read("cluster.yaml").replace(workers, rows));
+    let set = |name: &str, address: &str| format!("nodes[{name}].addresses=[\"{address}\"]");
+    let (w1, w2) = (set("w1", "10.5.0.22"), set("w2", "10.5.0.21"));
+    let taken = "w1 would have the address 10.5.0.22 of w2, which stays";
+    let free = set("w2", "10.5.0.29");
+    for verb in ["plan", "render", "update"] {
+        refused(
+            &desk,
+            &[verb, "--set", &w1, "--set", &free],
+            &["FL1230", taken, "both would have it"],
+        );
+        let both = [verb, "--set", &w1, "--set", &w2];
+        refused(
+            &desk,
+            &both,
+            &["FL1230", taken, "w2 would have the address 10.5.0.21 of w1"],
+        );
+    }
+    // One after the other.
+    assert_eq!(desk.run(&["render", "--set", &free]).code, 0);
+    assert_eq!(desk.run(&["plan", "--set", &free, "--set", &w1]).code, 0);
+}
+
 /// The member of a control plane stays in etcd until somebody takes it out.
 #[test]
 fn a_control_plane_that_goes_takes_its_member_along() {
