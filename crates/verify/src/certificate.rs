@@ -39,9 +39,17 @@ impl Pem {
     }
 }
 
-/// The blocks of a text, in order.
-pub(super) fn pem(text: &str) -> Result<Vec<Pem>, String> {
-    blocks(text).collect()
+/// The blocks of a text, in order. Several checks look at the files of a machine, one after the other.
+pub(super) fn pem(text: &str) -> Result<Rc<[Pem]>, String> {
+    FILES.with_borrow_mut(|files| {
+        if let Some((_, read)) = files.iter().find(|(own, _)| own == text) {
+            return read.clone();
+        }
+        let read: Result<Rc<[Pem]>, String> = blocks(text).collect();
+        files.truncate(LAST - 1);
+        files.push_front((text.to_owned(), read.clone()));
+        read
+    })
 }
 
 fn blocks(text: &str) -> impl Iterator<Item = Result<Pem, String>> {
@@ -80,6 +88,9 @@ pub(super) struct Certificate {
     algorithm: String,
     signature: Vec<u8>,
 }
+
+/// A text with its blocks, or why it has none.
+type Blocks = (String, Result<Rc<[Pem]>, String>);
 
 /// A certificate that was read, or why it could not be, with its DER.
 type Read = (Vec<u8>, Result<Rc<Certificate>, String>);
@@ -200,7 +211,7 @@ pub(super) fn private_keys(text: &str) -> Vec<Vec<u8>> {
     keys.filter_map(|block| public_half(&block.der)).collect()
 }
 
-/// Certificates, and keys whose public halves a thread keeps: several checks look at the keys of a machine, one after the other, and computing a
+/// Files, certificates, and keys whose public halves a thread keeps: several checks look at the keys of a machine, one after the other, and computing a
 /// public key is expensive.
 const LAST: usize = 16;
 
@@ -208,6 +219,7 @@ const LAST: usize = 16;
 type Half = (Vec<u8>, Option<Vec<u8>>);
 
 thread_local! {
+    static FILES: RefCell<VecDeque<Blocks>> = const { RefCell::new(VecDeque::new()) };
     static HALVES: RefCell<VecDeque<Half>> = const { RefCell::new(VecDeque::new()) };
     static CERTIFICATES: RefCell<VecDeque<Read>> = const { RefCell::new(VecDeque::new()) };
 }

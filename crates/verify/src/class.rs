@@ -183,8 +183,9 @@ fn without_own<'l>(before: &str, line: &'l str, own: &[(String, &'static [u8])])
 
 /// The line behind the first one of a block of PEM, with the same indentation: base64 of a SEQUENCE of DER.
 fn without_body<'l>(before: &str, line: &'l str) -> Option<Parts<'l>> {
-    let indentation = before.len() - before.trim_start_matches(' ').len();
-    let is_first = before[indentation..].starts_with("-----BEGIN ") && before.ends_with("-----\n");
+    let first = before.strip_suffix("-----\n")?;
+    let indentation = first.len() - first.trim_start_matches(' ').len();
+    let is_first = first[indentation..].starts_with("-----BEGIN ");
     let (start, body) = line.split_at_checked(indentation).filter(|_| is_first)?;
     let digits = body.strip_suffix('\n')?.trim_end_matches('=');
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);

@@ -67,12 +67,13 @@ pub fn verify_chosen(
     let seen = Seen::default();
     let mut findings = Vec::new();
     let mut files = by_machine(&manifest);
-    // Files of no machine are in the first part alone.
+    // Files of no machine are in the first part alone. Servers are read with it, and are in every part.
     let mut next = files.remove(&None).unwrap_or_default();
+    next.extend(servers.iter().filter_map(|name| files.remove(&Some(*name))).flatten());
+    let mut standing = Vec::new();
     for names in &parts {
-        let machines = servers.union(names).filter_map(|name| files.get(&Some(*name)));
-        next.extend(machines.flatten());
-        let tree = Tree::of(
+        next.extend(names.iter().filter_map(|name| files.get(&Some(*name))).flatten());
+        let mut tree = Tree::of(
             Manifest {
                 files: next.drain(..).cloned().collect(),
                 ..manifest.without_files()
@@ -81,8 +82,14 @@ pub fn verify_chosen(
             out,
             seen.pool.clone(),
         )?;
+        tree.machines.append(&mut standing);
+        tree.machines.sort_by(|one, other| one.name.cmp(&other.name));
         findings.extend(part(&tree, now, &seen, chosen));
-        tree.machines.into_par_iter().for_each(drop);
+        let (servers, others) =
+            { tree.machines.into_iter() }.partition(|machine| servers.contains(machine.name.as_str()));
+        standing = servers;
+        let others: Vec<_> = others;
+        others.into_par_iter().for_each(drop);
         seen.pool.forget();
     }
     findings.extend(seen.note());

@@ -237,8 +237,11 @@ impl File<'_> {
 
     /// Another check reports files that cannot be read.
     fn held(&self, now: OffsetDateTime) -> Vec<Finding> {
-        let blocks = pem(self.text).unwrap_or_default();
-        let certificates = blocks.iter().filter(|block| block.label == "CERTIFICATE");
+        let blocks = pem(self.text).ok();
+        let certificates = blocks
+            .iter()
+            .flat_map(|blocks| blocks.iter())
+            .filter(|block| block.label == "CERTIFICATE");
         let certificates = certificates.filter_map(|block| Certificate::read(&block.der).ok());
         certificates
             .filter_map(|certificate| self.validity(&certificate, now))

@@ -32,7 +32,10 @@ mod unit_facts;
 mod units;
 mod values;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use rayon::prelude::*;
 use serde_json::Value;
@@ -357,9 +360,17 @@ pub(super) struct Seen {
     read: references::Read,
     objects: objects::Objects,
     owners: networks::Owners,
+    /// Names of machines whose own checks have run: servers are in every part of a tree.
+    machines: Mutex<HashSet<String>>,
 }
 
 impl Seen {
+    /// Whether the checks of this machine have not run.
+    fn is_first(&self, machine: &Machine) -> bool {
+        let mut machines = self.machines.lock().unwrap_or_else(PoisonError::into_inner);
+        machines.insert(machine.name.clone())
+    }
+
     /// A note about checks that could not be made.
     pub(super) fn note(&self) -> Option<Finding> {
         self.shell.note()
@@ -395,7 +406,8 @@ pub(super) fn part(tree: &Tree, now: OffsetDateTime, seen: &Seen, chosen: &Chose
     });
     let proven = Proven::default();
     let mut findings: Vec<_> = of_tree.chain(tree.faults.iter().cloned()).collect();
-    findings.par_extend(tree.machines.par_iter().flat_map_iter(|machine| {
+    let machines = tree.machines.par_iter().filter(|machine| seen.is_first(machine));
+    findings.par_extend(machines.flat_map_iter(|machine| {
         let own = checks.iter().flat_map(|check| match check.of {
             Of::Machine(run) => run(machine, &known),
             Of::Class(_) | Of::Tree(_) => Vec::new(),
