@@ -52,7 +52,7 @@ impl Handler {
             Self::Restart(unit) | Self::RestartLate(unit) => Some(format!("restart {unit}")),
             Self::TimeServers => Some("set the time servers".to_owned()),
             Self::Step(step) => Some(format!("run {step} again")),
-            Self::Undo(what) => Some(format!("undo {what}")),
+            Self::Undo(what) => Some(format!("remove the {}", what.replace('-', " "))),
             Self::Configure => Some("apply kubeadm's configuration".to_owned()),
             Self::Kubeadm => Some("kubeadm upgrade".to_owned()),
             Self::Certificates => Some("change keys and certificates".to_owned()),

@@ -61,6 +61,7 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     let changes = compare::changes(&project, &update, manifest)?;
     update.refuse_stale(&changes)?;
     update.tell_unrecorded();
+    update.tell_founded_anew();
     update.check_members(&changes);
     update.check_upgrade(&changes);
     update.check_configuration(&changes);

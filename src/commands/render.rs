@@ -40,6 +40,7 @@ use crate::{
     },
     node::NodeFile,
     plan::{NodePlan, Plan},
+    record,
     secrets::Bundle,
     tree::is_update,
 };
@@ -54,6 +55,7 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
     let project = Project::load(&args.inputs.spec)?;
     let nodes = chosen(args, &project)?;
     let state = State::open(args.state.file.as_deref(), &args.inputs)?;
+    refuse_other_version(args, &project, &state)?;
     let secrets = SecretsFile::open(args, &project, &state)?;
     if args.out == Path::new("-") {
         return print(args, &project, &nodes, &secrets, &state);
@@ -93,12 +95,32 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
     let finished = place(&secrets, &state, &update, tree, manifest)?;
     warn_of_leftovers(&args.out, &finished.left)?;
     match in_place.zip(scripts) {
-        Some((in_place, scripts)) => scripts.print(in_place, &project, &update),
+        Some((in_place, scripts)) => {
+            scripts.print(in_place, &project, &update)?;
+            tell_left_settings(&update)
+        }
         None => {
             tell_running(Counts::of(&changes, false));
             warn_of_replaced(args, &project.plan, &changes);
             report(args, &project, &secrets.bundle, &written, &finished)
         }
+    }
+}
+
+/// A founded cluster goes to another version of Kubernetes as a whole: an upgrade has an order.
+fn refuse_other_version(args: &Render, project: &Project, state: &State) -> Result<(), Failure> {
+    let founded = state.text.as_ref().filter(|text| text.record.founded_at.is_some());
+    let Some(text) = founded.filter(|_| !args.node.is_empty() && !args.state.refound) else {
+        return Ok(());
+    };
+    let (old, new) = (&text.record.kubernetes, &project.plan.kubernetes.version);
+    match text.record.cluster != project.plan.name || old == new {
+        true => Ok(()),
+        false => Err(Failure::Refused(format!(
+            "the cluster has Kubernetes {old} ({}), and the spec {new}: --node would bring one machine to it alone\n  \
+             = help: leave --node out: firelay update writes the scripts of all machines and their order, control planes first",
+            text.line(&["kubernetes"])
+        ))),
     }
 }
 
@@ -115,7 +137,30 @@ fn changes_of_documents(
         let missing = changes.iter().filter(|change| change.action == Action::Unknown);
         update.refuse_missing(out, missing.map(|change| change.name.as_str()))?;
     }
+    let (known, changes): (Vec<_>, Vec<_>) = changes.into_iter().partition(|change| change.known);
+    tell_known(&known);
     Ok(changes)
+}
+
+/// Tells of machines with documents that another clone rendered: their scripts are there.
+fn tell_known(changes: &[MachineChange]) {
+    let names: Vec<_> = changes
+        .iter()
+        .filter(|change| change.in_place())
+        .map(|change| change.name.as_str())
+        .collect();
+    if !names.is_empty() {
+        streams::tell(format_args!(
+            "another clone rendered the new documents of {} first: {} there; `firelay update --from DIR` writes them here, where DIR has the \
+             tree of before (docs/day-two.md)",
+            record::listed(&names),
+            if names.len() == 1 {
+                "its script is"
+            } else {
+                "their scripts are"
+            }
+        ));
+    }
 }
 
 /// Tells of running machines whose documents have changed: nothing brings these to them.
@@ -154,6 +199,19 @@ fn warn_of_replaced(args: &Render, plan: &Plan, changes: &[MachineChange]) {
         streams::counted(replaced.len(), "machine"),
         steps.join("\n")
     ));
+}
+
+/// Tells of settings that no script applies, as some machines alone are rendered.
+fn tell_left_settings(update: &Update<'_>) -> Result<(), Failure> {
+    let left = update.left_settings()?;
+    let names: Vec<_> = left.iter().map(|setting| setting.name()).collect();
+    if !names.is_empty() {
+        streams::tell(format_args!(
+            "settings of the whole cluster have changed, and --node leaves them out ({}): firelay update without --node applies them",
+            names.join(", ")
+        ));
+    }
+    Ok(())
 }
 
 /// Puts bundle, tree and record in place, in this order: a record never names a document that was not written.

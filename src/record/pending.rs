@@ -1,11 +1,17 @@
 //! Changes that a render brought to documents and that nobody has said are on all machines: a cluster goes one minor, and one step of its
 //! keys, at a time. Scripts in a tree do not show them after a plain render, or in another clone.
 
+use std::net::IpAddr;
+
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
 use super::Record;
-use crate::secrets::{Bundle, KeyKind};
+use crate::{
+    plan::{Plan, ProviderPlan},
+    secrets::{Bundle, KeyKind},
+    tree::Role,
+};
 
 /// The state that machines may still have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +26,9 @@ pub struct Pending {
     /// Keys, encryption or issuers of the step before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keys: bool,
+    /// Addresses of members of external etcd, or with `provider: local` of control planes, that all machines know, where others have changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<Vec<IpAddr>>,
     /// `firelay update --done` was called, which reads no bundle: the next render drops all of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub done: bool,
@@ -41,19 +50,56 @@ impl Record {
         }
     }
 
+    /// The same record with the version of a tree that is newer: machines may have either.
+    #[must_use]
+    pub fn brought_to(self, version: &str) -> Self {
+        let Some(new) = version.parse().ok().filter(|new| *new != self.kubernetes) else {
+            return self;
+        };
+        let last = self.pending().cloned().unwrap_or_default();
+        let oldest = last.kubernetes.clone().or(Some(self.kubernetes));
+        Self {
+            kubernetes: new,
+            pending: Some(Pending {
+                kubernetes: oldest,
+                ..last
+            }),
+            ..self
+        }
+    }
+
     /// Notes what this render brings to a running cluster, beside what is pending since earlier ones.
-    pub fn note_pending(&mut self, base: &Self, bundle: &Bundle, external_etcd: bool) {
+    pub fn note_pending(&mut self, base: &Self, bundle: &Bundle, plan: &Plan) {
         let last = base.pending().cloned().unwrap_or_default();
         let oldest =
             |noted: Option<Version>, old: &Version, new: &Version| noted.or_else(|| (old != new).then(|| old.clone()));
         let rotates = bundle.rotating().is_some_and(|keys| keys.kind() != KeyKind::Token);
         let noted = Pending {
             kubernetes: oldest(last.kubernetes, &base.kubernetes, &self.kubernetes),
-            etcd: oldest(last.etcd, &base.etcd, &self.etcd).filter(|_| external_etcd),
+            etcd: oldest(last.etcd, &base.etcd, &self.etcd).filter(|_| plan.etcd.external),
+            addresses: self.still_known(base, last.addresses, plan),
             keys: last.keys || (rotates && bundle.is_step_after(&base.bundle)) || self.steps_from(base),
             done: false,
         };
         self.pending = (noted != Pending::default()).then_some(noted);
+    }
+
+    /// Addresses that all machines know, if one of those goes that they may know alone.
+    fn still_known(&self, base: &Self, noted: Option<Vec<IpAddr>>, plan: &Plan) -> Option<Vec<IpAddr>> {
+        let new = self.known_addresses(plan);
+        let is_noted = noted.is_some();
+        let old = noted.unwrap_or_else(|| base.known_addresses(plan));
+        let kept: Vec<_> = old.iter().filter(|own| new.contains(own)).copied().collect();
+        (is_noted || kept.len() < old.len()).then_some(kept)
+    }
+
+    /// Addresses that other machines keep: those of members of external etcd, and with `provider: local` of control planes.
+    fn known_addresses(&self, plan: &Plan) -> Vec<IpAddr> {
+        let is_local = matches!(plan.endpoint.provider, ProviderPlan::Local { .. });
+        let roles = [(Role::Etcd, plan.etcd.external), (Role::ControlPlane, is_local)];
+        let is_known = |role: &Role| roles.contains(&(*role, true));
+        let machines = self.machines.values().filter(|own| own.roles.iter().any(is_known));
+        machines.filter_map(|own| own.addresses.first()).copied().collect()
     }
 
     /// Whether encryption or issuers take a step. A record of an earlier version does not have them.

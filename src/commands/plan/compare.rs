@@ -273,9 +273,7 @@ pub(in super::super) fn changed_machines(
     if nodes.is_empty() {
         return Ok(Vec::new());
     }
-    let changes = changes_of(project, update, &nodes, (tree.last(), (manifest, fetch), out))?;
-    // The render brings the tree to a document that another one made.
-    Ok(changes.into_iter().filter(|change| !change.known).collect())
+    changes_of(project, update, &nodes, (tree.last(), (manifest, fetch), out))
 }
 
 /// The change of every machine against a tree that is rendered already, in the order of the spec, removed ones last.

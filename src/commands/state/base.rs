@@ -128,10 +128,18 @@ impl Update<'_> {
                     let message = format!(
                         "{out} is older than the record: {name} is of generation {tree} there, and of {record} here"
                     );
-                    Diagnostic::error("FL1205", message).label("somebody else rendered since").help(format!(
-                        "bring the spec to what was committed with this record, and render; or remove {out}, which holds nothing \
-                         that a render does not make again"
-                    ))
+                    let remove = match &self.pending {
+                        None => format!("remove {out}, which holds nothing that a render does not make again"),
+                        Some(script) => format!(
+                            "run the scripts of its update first ({script} is one), and remove {out} when they have run: no render makes \
+                             them again"
+                        ),
+                    };
+                    Diagnostic::error("FL1205", message)
+                        .label("somebody else rendered since")
+                        .help(format!(
+                            "bring the spec to what was committed with this record, and render; or {remove}"
+                        ))
                 }
                 _ => {
                     let message = format!(
@@ -254,6 +262,9 @@ pub(super) fn caught_up(
             first,
             if newer.len() > 1 { " and others" } else { "" }
         ));
+    }
+    if let Some(last) = last.filter(|_| !newer.is_empty()) {
+        base = base.brought_to(&last.kubernetes_version);
     }
     // A record of an earlier version does not know which ones are pools.
     for (name, own) in &mut base.machines {

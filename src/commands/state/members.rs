@@ -1,17 +1,23 @@
 //! etcd's members while machines come, go and are replaced: their quorum, their number, and their addresses.
 
+use std::net::IpAddr;
+
 use firelay_yaml::diagnostic::{Diagnostic, Span};
 
 use super::Update;
 use crate::{
     changes::{Action, MachineChange},
-    plan::{Plan, ProviderPlan},
+    plan::{NodePlan, Plan, ProviderPlan},
     record::{self, MachineRecord},
     tree::Role,
 };
 
 /// Members of etcd of which one can be replaced without losing the quorum.
 const MEMBERS: usize = 3;
+
+/// Help where an earlier change of addresses may not be over.
+const FINISH: &str =
+    "finish the last change first: update or replace all machines in the order of its plan, then firelay update --done";
 
 impl Update<'_> {
     /// Judges the changes of members of etcd.
@@ -62,13 +68,17 @@ impl Update<'_> {
         let before = self.members_before();
         let plan = &self.render.project.plan;
         let moves = |name: &str| changes.iter().any(|change| change.name == name && change.moves);
-        let stays = |name: &&str| plan.etcd_members().any(|node| node.name == *name) && !moves(name);
+        let is_found = |node: &NodePlan| !moves(&node.name) && self.is_known(node);
+        let stays = |name: &&str| plan.etcd_members().any(|node| node.name == *name && is_found(node));
         let known = plan.etcd.external && before.len() >= MEMBERS;
         if !known || !before.iter().any(|name| moves(name)) || before.iter().any(stays) {
             return None;
         }
         let message = "no member of etcd would keep its address, and API servers would know none that lives";
         let finding = Diagnostic::error("FL1228", message).at(self.nodes_place());
+        if let Some(known) = self.known_alone() {
+            return Some(finding.label(known).help(FINISH));
+        }
         Some(finding.label(self.recorded(&before)).help(
             "keep the address of one member: replace the others, run the scripts of the control planes, and then change the last one",
         ))
@@ -81,7 +91,12 @@ impl Update<'_> {
         let local = matches!(plan.endpoint.provider, ProviderPlan::Local { .. });
         let machines = self.base.iter().flat_map(|base| &base.machines).filter(|_| local);
         let before = machines.filter(|(_, own)| own.roles.contains(&Role::ControlPlane));
-        let (stay, go): (Vec<_>, Vec<_>) = before.partition(|(name, own)| keeps_address(plan, name, own));
+        let is_known = |name: &str| {
+            plan.control_planes()
+                .any(|node| node.name == name && self.is_known(node))
+        };
+        let (stay, go): (Vec<_>, Vec<_>) =
+            before.partition(|(name, own)| keeps_address(plan, name, own) && is_known(name));
         let first = first_created(changes)?;
         if go.is_empty() || stay.iter().any(|(name, _)| **name != first.name) {
             return None;
@@ -92,10 +107,34 @@ impl Update<'_> {
         );
         let names: Vec<_> = go.iter().map(|(name, _)| name.as_str()).collect();
         let finding = Diagnostic::error("FL1228", message).at(self.nodes_place());
+        if let Some(known) = self.known_alone() {
+            return Some(finding.label(known).help(FINISH));
+        }
         Some(finding.label(self.recorded(&names)).help(
             "with endpoint.provider: local a control plane joins through the addresses of the others: keep that of one that stays, replace \
              the others, update the rest of the machines, and then change the last one",
         ))
+    }
+
+    /// Addresses of an earlier change that machines may not have left behind: the record has those which all know.
+    fn known(&self) -> Option<&[IpAddr]> {
+        self.base.as_ref()?.pending()?.addresses.as_deref()
+    }
+
+    fn is_known(&self, node: &NodePlan) -> bool {
+        let own = node.addresses.first();
+        self.known()
+            .is_none_or(|known| own.is_some_and(|own| known.contains(own)))
+    }
+
+    /// `machines may know 10.0.0.13 alone (firelay.state.yaml:9)`.
+    fn known_alone(&self) -> Option<String> {
+        let known: Vec<_> = self.known()?.iter().map(ToString::to_string).collect();
+        let line = self.recorded_line(&["pending"]);
+        Some(match known.is_empty() {
+            true => format!("machines may know no address that is left ({line})"),
+            false => format!("machines may know {} alone ({line})", known.join(", ")),
+        })
     }
 
     /// Judges a new version of Kubernetes, to which one of the running control planes has to bring the cluster.

@@ -213,6 +213,19 @@ impl<'a> Update<'a> {
             .unwrap_or_default()
     }
 
+    /// Settings of the founder that a render of some machines leaves as they are.
+    pub fn left_settings(&self) -> Result<Vec<Founding>, Failure> {
+        let Render {
+            project, bundle, whole, ..
+        } = self.render;
+        let Some(base) = self.base.as_ref().filter(|_| !whole && self.is_founded()) else {
+            return Ok(Vec::new());
+        };
+        let founding = record::founding(bundle, &documents::founder_files(project, bundle)?);
+        let differs = |part: &Founding| base.applies_otherwise(&founding, *part);
+        Ok(Founding::ALL.into_iter().filter(differs).collect())
+    }
+
     /// The parts of the founder's settings that are not those of the record.
     pub fn changed_settings(&self) -> Vec<Founding> {
         let base = self.base.as_ref();
@@ -332,6 +345,17 @@ impl<'a> Update<'a> {
 
     /// Tells whether the cluster is founded, where the flags of this run leave it open or change it.
     pub fn tell_founded(&self) {
+        self.tell_founded_anew();
+        if self.is_founded() && !self.render.args.founded {
+            streams::tell(format_args!(
+                "{} is of a founded cluster: no document has kubeadm init (--refound writes it again)",
+                self.state.path.display()
+            ));
+        }
+    }
+
+    /// Warns of a second founding.
+    pub fn tell_founded_anew(&self) {
         let recorded = self.base.as_ref().and_then(|base| base.founded_at);
         if let Some(at) = recorded.filter(|_| !self.is_founded()) {
             streams::tell(format_args!(
@@ -339,12 +363,6 @@ impl<'a> Update<'a> {
                 self.state.path.display(),
                 at.date(),
                 self.render.project.plan.founder().name
-            ));
-        }
-        if self.is_founded() && !self.render.args.founded {
-            streams::tell(format_args!(
-                "{} is of a founded cluster: no document has kubeadm init (--refound writes it again)",
-                self.state.path.display()
             ));
         }
     }
@@ -479,6 +497,11 @@ impl<'a> Update<'a> {
             let change = MachineChange::none(&node.name, &crate::delivery::roles(node), node.pool);
             Some(change.whole(action, reason))
         };
+        let was_founded = self.base.as_ref().is_some_and(|base| base.founded_at.is_some());
+        if was_founded && !self.is_founded() && self.base.as_ref()?.machines.contains_key(&node.name) {
+            let reason = "--refound founds the cluster anew: its machines are created anew, and lose what they have";
+            return change(Action::Replace, reason.to_owned());
+        }
         if self.stays_adopted(&node.name) {
             let reason = "firelay did not create it: `firelay render --replace NAME` does when you want it";
             return change(Action::Adopted, reason.to_owned());
@@ -599,8 +622,8 @@ impl<'a> Update<'a> {
     fn note_pending(&mut self) {
         let base = self.base.as_ref().filter(|base| base.founded_at.is_some());
         if let Some(base) = base.filter(|_| self.render.whole && self.next.founded_at.is_some()) {
-            let external = self.render.project.plan.etcd.external;
-            self.next.note_pending(base, self.render.bundle, external);
+            self.next
+                .note_pending(base, self.render.bundle, &self.render.project.plan);
         }
     }
 

@@ -568,6 +568,11 @@ fn a_tree_and_a_record_that_contradict_each_other_are_refused() {
             ],
         );
     }
+    let advice = desk.run(&["render"]).stderr;
+    assert!(
+        advice.contains("or remove out, which holds nothing that a render does not make again"),
+        "{advice}"
+    );
     // Repeating the record's change updates the tree.
     desk.write("cluster.yaml", &label("one"));
     let caught_up = desk.read(RECORD);
@@ -1152,11 +1157,12 @@ fn no_minor_is_skipped_by_two_renders() {
     let desk = Desk::of("ha-ubuntu");
     let run = |verb: &[&str], version: &str| desk.run(&[verb, &["--set", version]].concat());
     assert_eq!(run(&["render", "--founded"], &old).code, 0);
-    assert_eq!(
-        run(&["render", "--node", "worker-1", "--out", "other"], &middle).code,
-        0
-    );
-    assert!(desk.read(RECORD).contains("kubernetes: \"1.35.8\""));
+    // Not by one machine alone, into whichever directory.
+    for out in ["out", "other", "-"] {
+        let ran = run(&["render", "--node", "worker-1", "--out", out], &middle);
+        let text = "the cluster has Kubernetes 1.35.8 (firelay.state.yaml:";
+        assert!(ran.code == 3 && ran.stderr.contains(text), "{ran:?}");
+    }
     assert_eq!(run(&["update"], &middle).code, 0);
     for verb in ["plan", "update"] {
         let ran = run(&[verb], &new);
@@ -1475,6 +1481,19 @@ fn control_planes_with_local_proxies_do_not_all_move_at_once() {
         plan.code == 0 && plan.stdout.contains("  1. replace control plane cp2\n"),
         "{plan:?}"
     );
+    // The other machines may know cp1 alone until somebody says that all have run their scripts.
+    assert_eq!(desk.run(&["update"]).code, 0);
+    with(
+        &(servers("cp1", "10.6.0.31, \"fd00:6::31\"")
+            + &servers("\"cp{2..3}\"", "10.6.0.32-10.6.0.33, \"fd00:6::32-fd00:6::33\"")),
+    );
+    refused(
+        &desk,
+        &["update"],
+        &["FL1228", "machines may know 10.6.0.11 alone (firelay.state.yaml:"],
+    );
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    assert_eq!(desk.run(&["update"]).code, 0);
 }
 
 /// API servers know members by their addresses.
@@ -1522,7 +1541,20 @@ fn members_of_external_etcd_do_not_all_move_at_once() {
         "{ran:?}"
     );
     assert_eq!(desk.run(&["update"]).code, 0);
+    // API servers may know the last one alone until somebody says that all have run their scripts.
     desk.write("cluster.yaml", &split.replace("10.2.0.33] }", "10.2.0.43] }"));
+    for verb in ["plan", "render", "update"] {
+        refused(
+            &desk,
+            &[verb],
+            &[
+                "FL1228",
+                "machines may know 10.2.0.33 alone (firelay.state.yaml:",
+                "firelay update --done",
+            ],
+        );
+    }
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
     let ran = desk.run(&["update"]);
     assert_eq!(ran.code, 0, "{ran:?}");
 }

@@ -390,6 +390,97 @@ fn a_tree_that_is_older_than_the_record_is_refused() {
     assert_eq!(desk.everything(), before);
 }
 
+/// The record is written after the tree. The next run goes on from the tree, and knows the version that it brought.
+#[test]
+fn an_upgrade_that_ended_before_its_record_goes_on() {
+    let desk = founded("ha-ubuntu", &["--set", OLD]);
+    let record = desk.read("firelay.state.yaml");
+    let new = ["--set", "kubernetes.version=1.37.1"];
+    assert_eq!(desk.run(&[&["update"], &new[..]].concat()).code, 0);
+    let finished = desk.read("firelay.state.yaml");
+    desk.write("firelay.state.yaml", &record);
+    for verb in ["plan", "update"] {
+        let ran = desk.run(&[verb, "--set", OLD]);
+        assert!(ran.code == 3 && ran.stderr.contains("FL1213"), "{ran:?}");
+    }
+    let plan = desk.run(&[&["plan"], &new[..]].concat());
+    assert!(plan.code == 0 && plan.stdout.contains("No changes"), "{plan:?}");
+    let ran = desk.run(&[&["update"], &new[..]].concat());
+    assert!(
+        ran.code == 0 && ran.stderr.contains("a render ended between the two"),
+        "{ran:?}"
+    );
+    assert_eq!(desk.read("firelay.state.yaml"), finished);
+    assert!(desk.at("out/update/1/cp1.sh").exists());
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+}
+
+/// A colleague's render came with the record; the tree here is older.
+#[test]
+fn a_render_tells_of_documents_that_another_clone_rendered() {
+    let desk = founded("ha-ubuntu", &[]);
+    let copy = |from: &str, to: &str| {
+        let copied = Command::new("cp").arg("-r").args([desk.at(from), desk.at(to)]).status();
+        assert!(copied.unwrap().success());
+    };
+    copy("out", "mine");
+    let label = ["--set", "nodes[worker-{1..3}].labels.tier=one"];
+    assert_eq!(desk.run(&[&["update"], &label[..]].concat()).code, 0);
+    let own = |verb: &str| desk.run(&[&[verb, "--out", "mine"], &label[..]].concat());
+    let plan = own("plan");
+    assert!(plan.stdout.contains("  ~ worker-3: to update in place"), "{plan:?}");
+    let ran = own("render");
+    let text =
+        "another clone rendered the new documents of worker-1, worker-2, worker-3 first: their scripts are there";
+    assert!(ran.code == 0 && ran.stderr.contains(text), "{ran:?}");
+    // A third change is refused in the tree of scripts, which no render makes again.
+    copy("mine", "third");
+    let other = ["--set", "nodes[worker-{1..3}].labels.tier=two"];
+    assert_eq!(desk.run(&[&["render", "--out", "mine"], &other[..]].concat()).code, 0);
+    let third = ["update", "--set", "nodes[worker-{1..3}].labels.tier=three"];
+    let ran = desk.run(&third);
+    let text =
+        "run the scripts of its update first (out/update/1/worker-1.sh is one), and remove out when they have run";
+    assert!(
+        ran.code == 3 && ran.stderr.contains("FL1205") && ran.stderr.contains(text),
+        "{ran:?}"
+    );
+}
+
+/// What belongs to all machines waits for an update of all.
+#[test]
+fn an_update_of_some_machines_names_the_settings_that_it_leaves_out() {
+    let desk = founded("ha-ubuntu", &[]);
+    let ran = desk.run(&[
+        "update",
+        "--node",
+        "cp1",
+        "--set",
+        "kubernetes.apiServer.extraArgs=[{ name: v, value: \"3\" }]",
+    ]);
+    let text = "settings of the whole cluster have changed, and --node leaves them out (clusterConfiguration)";
+    assert!(ran.code == 0 && ran.stderr.contains(text), "{ran:?}");
+    let ran = desk.run(&["update", "--node", "cp1"]);
+    assert!(
+        ran.code == 0 && !ran.stderr.contains("--node leaves them out"),
+        "{ran:?}"
+    );
+}
+
+/// Machines of a cluster that is founded anew lose what they have.
+#[test]
+fn a_plan_of_a_second_founding_says_so() {
+    let desk = founded("ha-ubuntu", &[]);
+    let plan = desk.run(&["plan", "--refound"]);
+    assert!(
+        plan.code == 0
+            && plan.stderr.contains("and cp1 gets kubeadm init, which founds it anew")
+            && plan.stdout.contains("-/+ worker-1, worker-2, worker-3: to replace")
+            && plan.stdout.contains("--refound founds the cluster anew"),
+        "{plan:?}"
+    );
+}
+
 /// Of a stacked control plane etcd's release has the tools alone: there is no unit of etcd to restart. A timer that is new starts at
 /// each boot.
 #[test]
