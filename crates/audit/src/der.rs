@@ -25,6 +25,8 @@ pub(crate) struct FoundKey {
 pub(crate) enum Structure<'b> {
     /// A private key.
     Key(FoundKey),
+    /// The scalar of a private key of P-256 or P-384, perhaps.
+    Scalar(&'b [u8]),
     /// A private key that only OpenSSH reads.
     Ssh,
     /// The DER of a certificate, perhaps.
@@ -42,8 +44,8 @@ pub(crate) fn scan<'b>(bytes: &'b [u8], found: &mut impl FnMut(Structure<'b>)) {
         match &bytes[at..] {
             // `ECPrivateKey` (RFC 5915 §3) from its version, for P-256 and P-384.
             [2, 1, 1, 4, length @ (0x20 | 0x30), rest @ ..] => {
-                let key = rest.get(..usize::from(*length)).and_then(ec);
-                key.into_iter().for_each(|key| found(Structure::Key(key)));
+                let scalar = rest.get(..usize::from(*length));
+                scalar.into_iter().for_each(|scalar| found(Structure::Scalar(scalar)));
             }
             // A SEQUENCE of two bytes of length, or of a length below 128.
             rest @ [0x30, 0x82, high, low, ..] => {
@@ -59,7 +61,8 @@ pub(crate) fn scan<'b>(bytes: &'b [u8], found: &mut impl FnMut(Structure<'b>)) {
     }
 }
 
-fn ec(scalar: &[u8]) -> Option<FoundKey> {
+/// The key of a scalar.
+pub(crate) fn ec(scalar: &[u8]) -> Option<FoundKey> {
     let curve = if scalar.len() == 32 { &ECDH_P256 } else { &ECDH_P384 };
     let key = PrivateKey::from_private_key(curve, scalar).ok()?;
     Some(FoundKey {

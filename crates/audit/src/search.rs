@@ -14,7 +14,7 @@ use crate::{
     catalogue::Catalogue,
     certificate::Certificate,
     contents::{Contents, Key, wrapping},
-    der::{self, Structure},
+    der::{self, FoundKey, Structure},
     ends::End,
     layers::{Piece, Reader, is_coded, is_text, pieces_of_end, unescaped, unpack, unpack_piece},
     patterns, shortened,
@@ -72,6 +72,8 @@ struct Search<'c> {
     catalogue: &'c Catalogue,
     earlier: &'c [SearchedFile],
     contents: Contents,
+    /// Scalars that were found: a block of base64 and its lines give the same, and computing a public key is expensive.
+    scalars: Vec<Zeroizing<Vec<u8>>>,
 }
 
 impl<'c> Search<'c> {
@@ -80,6 +82,7 @@ impl<'c> Search<'c> {
             catalogue,
             earlier,
             contents: Contents::default(),
+            scalars: Vec::new(),
         }
     }
 
@@ -141,11 +144,8 @@ impl<'c> Search<'c> {
 
     fn structure(&mut self, wraps: &[Wrap], structure: Structure<'_>) {
         match structure {
-            Structure::Key(key) => {
-                let known = self.catalogue.number_of(&key);
-                let wrapped = wrapping(wraps);
-                self.contents.keys.entry(key.public).or_insert(Key { wrapped, known });
-            }
+            Structure::Key(key) => self.key(wraps, key),
+            Structure::Scalar(scalar) => self.scalar(wraps, scalar),
             Structure::Ssh => self.mark(wraps, patterns::Mark::SshKey),
             Structure::Certificate(der) => {
                 if let Ok((_, certificate)) = X509Certificate::from_der(der) {
@@ -159,6 +159,22 @@ impl<'c> Search<'c> {
                     self.contents.publics.insert(info.subject_public_key.data.to_vec());
                 }
             }
+        }
+    }
+
+    fn key(&mut self, wraps: &[Wrap], key: FoundKey) {
+        let known = self.catalogue.number_of(&key);
+        let wrapped = wrapping(wraps);
+        self.contents.keys.entry(key.public).or_insert(Key { wrapped, known });
+    }
+
+    fn scalar(&mut self, wraps: &[Wrap], scalar: &[u8]) {
+        if self.scalars.iter().any(|own| own.as_slice() == scalar) {
+            return;
+        }
+        self.scalars.push(Zeroizing::new(scalar.to_vec()));
+        if let Some(key) = der::ec(scalar) {
+            self.key(wraps, key);
         }
     }
 }
