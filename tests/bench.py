@@ -106,7 +106,7 @@ scale = pair / OPENSSL
 pace = PAIRS * MACHINES * KUBEADM * scale
 print(f"profile {PROFILE}, {CORES} cores; OpenSSL {1000 * pair:.1f} ms for a pair; kubeadm's pace for {MACHINES} machines {pace:.1f} s")
 print(f"{'of ' + format(MACHINES, ',') + ' machines':<32} {'wall s':>7} {'cpu s':>7} {'of pace':>9} {'MiB':>7} {'target s':>7}")
-calls = [("render", ["render"]), ("verify", ["verify"]), ("audit", ["audit", "--secrets", "firelay.secrets.yaml"]), ("size", ["size"]),
+calls = [("render", ["render"]), ("verify", ["verify"]), ("audit", ["audit", "--secrets", "firelay.secrets.yaml"]), ("size", ["size", "out"]),
          ("graph", ["graph"]), ("check", ["check"]), ("render --node w5", ["render", "--node", "w5"]), ("one more machine", ["render"]),
          ("plan without a change", ["plan"]), ("plan where all change", ["plan", "--set", "timezone=Europe/Berlin"])]
 calls = [(name, arguments) for name, arguments in calls if name in os.environ.get("BENCH_CALLS", name).split(",")]

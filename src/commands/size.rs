@@ -6,7 +6,8 @@ use std::{
 };
 
 use firelay_base::table::{Column, red, table, yellow};
-use firelay_verify::Tree;
+use firelay_verify::{Machine, Tree};
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{
@@ -104,9 +105,7 @@ fn of_spec(args: &Size) -> Result<(), Failure> {
 
 /// The documents of a tree, as they are on the disk.
 fn of_tree(args: &Size, out: &Path) -> Result<(), Failure> {
-    let (tree, manifest) = progress::during("reading the documents", || {
-        Ok::<_, Failure>((Tree::open(out)?, TreeReader::open(out)?.manifest))
-    })?;
+    let manifest = TreeReader::open(out)?.manifest;
     let given = given(&manifest);
     if let Some(name) = args.node.as_deref().filter(|name| !given.contains_key(name)) {
         let help = did_you_mean(name, given.keys().copied());
@@ -115,17 +114,20 @@ fn of_tree(args: &Size, out: &Path) -> Result<(), Failure> {
             out.display()
         )));
     }
-    let chosen = { tree.machines.iter() }.filter(|own| args.node.as_ref().is_none_or(|name| *name == own.name));
+    let is_chosen = |machine: &Machine| args.node.as_ref().is_none_or(|name| *name == machine.name);
     let compressed = CompressedSizes::default();
-    let rows = chosen.filter_map(|machine| {
-        let (file, payload) = given.get(machine.name.as_str())?;
+    let row = |machine: &Machine| {
+        let (file, payload) = given.get(machine.name.as_str()).filter(|_| is_chosen(machine))?;
         let mut size = NodeSize::of_tree(machine, file, *payload, &compressed);
         if args.output == OutputFormat::Text && args.node.is_none() {
             size.files = Vec::new();
         }
         Some(Row { size, takes: None })
-    });
-    let rows: Vec<_> = progress::during("measuring", || rows.collect());
+    };
+    let mut rows = Vec::new();
+    progress::during("measuring", || {
+        Tree::open_parts(out, |part| rows.par_extend(part.machines.par_iter().filter_map(row)))
+    })?;
     streams::report(args.output, &rows, || text(&rows, args.node.is_some()))
 }
 

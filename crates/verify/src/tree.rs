@@ -96,6 +96,20 @@ impl Tree {
 
     /// Reads the tree in a directory in parts, and keeps of each machine only what its boot order needs.
     pub fn open_order(out: &Path) -> Result<Self, Error> {
+        let (mut machines, mut faults) = (Vec::new(), Vec::new());
+        let tree = Self::open_parts(out, |part| {
+            faults.extend(part.faults);
+            machines.par_extend(part.machines.into_par_iter().map(Machine::without_documents));
+        })?;
+        Ok(Self {
+            machines,
+            faults: [tree.faults, faults].concat(),
+            ..tree
+        })
+    }
+
+    /// Reads the tree in a directory in parts of some machines, one after the other. Returns the tree without machines.
+    pub fn open_parts(out: &Path, mut work: impl FnMut(Self)) -> Result<Self, Error> {
         let manifest = parsed(&manifest(out)?)?;
         let (of_machines, others): (Vec<_>, Vec<_>) =
             { manifest.files.iter() }.partition(|file| file.machine().is_some());
@@ -113,16 +127,12 @@ impl Tree {
             };
             Self::of(manifest, &|name| file(&out.join(name)), out, pool.clone())
         };
-        let mut tree = read(others)?;
+        let tree = read(others)?;
         for part in parts.chunks(PART) {
-            let part = read(part.concat())?;
-            tree.faults.extend(part.faults);
-            tree.machines
-                .par_extend(part.machines.into_par_iter().map(Machine::without_documents));
+            work(read(part.concat())?);
             pool.forget();
         }
-        tree.manifest = manifest;
-        Ok(tree)
+        Ok(Self { manifest, ..tree })
     }
 
     /// Reads a tree with a function that provides its files; `out` is for messages only.
