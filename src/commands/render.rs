@@ -124,8 +124,8 @@ fn refuse_other_version(args: &Render, project: &Project, state: &State) -> Resu
     }
 }
 
-/// The changes of documents that no script brings to machines. A tree of all machines lacks one that somebody else added: after this
-/// render no update would find a change of it.
+/// The changes of documents that no script brings to machines. Refuses a machine of which a tree of all machines has no document:
+/// after this render no update would find its change.
 fn changes_of_documents(
     out: &Path,
     project: &Project,
@@ -142,7 +142,7 @@ fn changes_of_documents(
     Ok(changes)
 }
 
-/// Tells of machines with documents that another clone rendered: their scripts are there.
+/// Tells of machines with documents that another clone rendered. If it was an update, their scripts are there.
 fn tell_known(changes: &[MachineChange]) {
     let names: Vec<_> = changes
         .iter()
@@ -151,14 +151,9 @@ fn tell_known(changes: &[MachineChange]) {
         .collect();
     if !names.is_empty() {
         streams::tell(format_args!(
-            "another clone rendered the new documents of {} first: {} there; `firelay update --from DIR` writes them here, where DIR has the \
-             tree of before (docs/day-two.md)",
-            record::listed(&names),
-            if names.len() == 1 {
-                "its script is"
-            } else {
-                "their scripts are"
-            }
+            "another clone rendered the new documents of {} first: if by `firelay update`, the scripts are there; `firelay update --from DIR` \
+             writes scripts here, where DIR has the tree of before (docs/day-two.md)",
+            record::listed(&names)
         ));
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct Reserved {
     pub(super) kube_proxy_fields: ReservedSettings,
     /// Paths, with the keys of the spec that set their contents.
     pub(super) files: BTreeMap<String, String>,
+    /// Directories of programs whose names begin with `firelay-`: an update takes these for firelay's, on whichever system.
+    pub(super) programs: Vec<String>,
 }
 
 /// The reserved settings of a component.

@@ -302,6 +302,12 @@ impl Record {
         last.is_some_and(|last| Some(last) != founding.get(setting.name()))
     }
 
+    /// The settings of the founder that a founder with these digests would apply otherwise.
+    pub fn changed_settings(&self, founding: &BTreeMap<String, String>) -> Vec<Founding> {
+        let differs = |setting: &Founding| self.applies_otherwise(founding, *setting);
+        Founding::ALL.into_iter().filter(differs).collect()
+    }
+
     /// The record of a plan, without machines.
     pub fn new(plan: &Plan, bundle: &Bundle) -> Self {
         let runtime = |kind| (plan.runtime.kind == kind).then(|| plan.runtime.version.clone());

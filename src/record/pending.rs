@@ -26,7 +26,7 @@ pub struct Pending {
     /// Keys, encryption or issuers of the step before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keys: bool,
-    /// Addresses of members of external etcd, or with `provider: local` of control planes, that all machines know, where others have changed.
+    /// Addresses that all machines know of members of external etcd, or with `provider: local` of control planes. Absent while they know all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Vec<IpAddr>>,
     /// `firelay update --done` was called, which reads no bundle: the next render drops all of it.
@@ -77,29 +77,43 @@ impl Record {
         let noted = Pending {
             kubernetes: oldest(last.kubernetes, &base.kubernetes, &self.kubernetes),
             etcd: oldest(last.etcd, &base.etcd, &self.etcd).filter(|_| plan.etcd.external),
-            addresses: self.still_known(base, last.addresses, plan),
+            addresses: self.still_known(base, plan),
             keys: last.keys || (rotates && bundle.is_step_after(&base.bundle)) || self.steps_from(base),
             done: false,
         };
         self.pending = (noted != Pending::default()).then_some(noted);
     }
 
-    /// Addresses that all machines know, if one of those goes that they may know alone.
-    fn still_known(&self, base: &Self, noted: Option<Vec<IpAddr>>, plan: &Plan) -> Option<Vec<IpAddr>> {
-        let new = self.known_addresses(plan);
-        let is_noted = noted.is_some();
-        let old = noted.unwrap_or_else(|| base.known_addresses(plan));
-        let kept: Vec<_> = old.iter().filter(|own| new.contains(own)).copied().collect();
-        (is_noted || kept.len() < old.len()).then_some(kept)
+    /// Notes the addresses that all machines know. A render of some machines changes nothing else that is pending.
+    pub fn note_addresses(&mut self, base: &Self, plan: &Plan) {
+        let noted = Pending {
+            addresses: self.still_known(base, plan),
+            ..self.pending().cloned().unwrap_or_default()
+        };
+        self.pending = (noted != Pending::default()).then_some(noted);
     }
 
-    /// Addresses that other machines keep: those of members of external etcd, and with `provider: local` of control planes.
-    fn known_addresses(&self, plan: &Plan) -> Vec<IpAddr> {
+    /// The addresses of `base` that all machines know and that stay. Absent where none has come or gone since `firelay update --done`.
+    fn still_known(&self, base: &Self, plan: &Plan) -> Option<Vec<IpAddr>> {
+        let (old, new) = (base.known_to_all(plan)?, self.servers(plan)?);
+        let kept: Vec<_> = old.iter().filter(|own| new.contains(own)).copied().collect();
+        let is_noted = base.pending().is_some_and(|own| own.addresses.is_some());
+        (is_noted || kept.len() < old.len() || kept.len() < new.len()).then_some(kept)
+    }
+
+    /// The addresses of servers that all machines know. A record of an earlier version has none.
+    pub fn known_to_all(&self, plan: &Plan) -> Option<Vec<IpAddr>> {
+        let noted = self.pending().and_then(|own| own.addresses.clone());
+        noted.or_else(|| self.servers(plan))
+    }
+
+    /// The addresses by which machines find members of external etcd, and with `provider: local` control planes.
+    fn servers(&self, plan: &Plan) -> Option<Vec<IpAddr>> {
         let is_local = matches!(plan.endpoint.provider, ProviderPlan::Local { .. });
         let roles = [(Role::Etcd, plan.etcd.external), (Role::ControlPlane, is_local)];
-        let is_known = |role: &Role| roles.contains(&(*role, true));
-        let machines = self.machines.values().filter(|own| own.roles.iter().any(is_known));
-        machines.filter_map(|own| own.addresses.first()).copied().collect()
+        let is_one = |role: &Role| roles.contains(&(*role, true));
+        let machines = self.machines.values().filter(|own| own.roles.iter().any(is_one));
+        machines.map(|own| own.addresses.first().copied()).collect()
     }
 
     /// Whether encryption or issuers take a step. A record of an earlier version does not have them.

@@ -85,10 +85,8 @@ pub fn verify_chosen(
         tree.machines.append(&mut standing);
         tree.machines.sort_by(|one, other| one.name.cmp(&other.name));
         findings.extend(part(&tree, now, &seen, chosen));
-        let (servers, others) =
-            { tree.machines.into_iter() }.partition(|machine| servers.contains(machine.name.as_str()));
-        standing = servers;
-        let others: Vec<_> = others;
+        let others: Vec<_>;
+        (standing, others) = { tree.machines.into_iter() }.partition(|machine| servers.contains(machine.name.as_str()));
         others.into_par_iter().for_each(drop);
         seen.pool.forget();
     }

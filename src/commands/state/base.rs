@@ -270,8 +270,16 @@ pub(super) fn caught_up(
     for (name, own) in &mut base.machines {
         own.pool |= tree.get(name).is_some_and(|last| last.pool);
     }
-    base.machines
-        .extend(newer.into_iter().map(|(name, own)| (name.clone(), own.clone())));
+    // The tree has no addresses: other machines may know those of the record.
+    let addresses = |name: &String| record.machines.get(name).map(|own| own.addresses.clone());
+    let with_addresses = |(name, own): (&String, &MachineRecord)| MachineRecord {
+        addresses: addresses(name).unwrap_or_default(),
+        ..own.clone()
+    };
+    let newer = newer
+        .into_iter()
+        .map(|machine| (machine.0.clone(), with_addresses(machine)));
+    base.machines.extend(newer);
     // The bundle names the step before this one, so its CAs were those of this cluster.
     if render.bundle.other_authorities().is_some() && render.bundle.is_step_after(&record.bundle) {
         base.fixed.authorities = Record::new(&render.project.plan, render.bundle).fixed.authorities;

@@ -1,7 +1,5 @@
 //! etcd's members while machines come, go and are replaced: their quorum, their number, and their addresses.
 
-use std::net::IpAddr;
-
 use firelay_yaml::diagnostic::{Diagnostic, Span};
 
 use super::Update;
@@ -15,7 +13,8 @@ use crate::{
 /// Members of etcd of which one can be replaced without losing the quorum.
 const MEMBERS: usize = 3;
 
-/// Help where an earlier change of addresses may not be over.
+/// What is wrong where an earlier change of addresses may not be over, and the way out.
+const UNKNOWN: &str = "no server would stay at an address that all machines know";
 const FINISH: &str =
     "finish the last change first: update or replace all machines in the order of its plan, then firelay update --done";
 
@@ -68,20 +67,17 @@ impl Update<'_> {
         let before = self.members_before();
         let plan = &self.render.project.plan;
         let moves = |name: &str| changes.iter().any(|change| change.name == name && change.moves);
-        let is_found = |node: &NodePlan| !moves(&node.name) && self.is_known(node);
-        let stays = |name: &&str| plan.etcd_members().any(|node| node.name == *name && is_found(node));
-        let known = plan.etcd.external && before.len() >= MEMBERS;
-        if !known || !before.iter().any(|name| moves(name)) || before.iter().any(stays) {
+        let member = |name: &str| plan.etcd_members().find(|node| node.name == name);
+        let is_lost = |name: &&str| moves(name) || member(name).is_none();
+        let is_found = |name: &&str| !is_lost(name) && member(name).is_some_and(|node| self.is_known(node));
+        let is_judged =
+            plan.etcd.external && before.len() >= MEMBERS && before.iter().any(|name| member(name).is_some());
+        if !is_judged || !before.iter().any(is_lost) || before.iter().any(is_found) {
             return None;
         }
         let message = "no member of etcd would keep its address, and API servers would know none that lives";
-        let finding = Diagnostic::error("FL1228", message).at(self.nodes_place());
-        if let Some(known) = self.known_alone() {
-            return Some(finding.label(known).help(FINISH));
-        }
-        Some(finding.label(self.recorded(&before)).help(
-            "keep the address of one member: replace the others, run the scripts of the control planes, and then change the last one",
-        ))
+        let help = "keep the address of one member: replace the others, run the scripts of the control planes, and then change the last one";
+        Some(self.unreachable(message.to_owned(), &before, help))
     }
 
     /// With `provider: local` machines know the API servers by the control planes' addresses alone, and the first control plane that is
@@ -91,45 +87,49 @@ impl Update<'_> {
         let local = matches!(plan.endpoint.provider, ProviderPlan::Local { .. });
         let machines = self.base.iter().flat_map(|base| &base.machines).filter(|_| local);
         let before = machines.filter(|(_, own)| own.roles.contains(&Role::ControlPlane));
+        let (stay, go): (Vec<_>, Vec<_>) = before.partition(|(name, own)| keeps_address(plan, name, own));
         let is_known = |name: &str| {
             plan.control_planes()
                 .any(|node| node.name == name && self.is_known(node))
         };
-        let (stay, go): (Vec<_>, Vec<_>) =
-            before.partition(|(name, own)| keeps_address(plan, name, own) && is_known(name));
-        let first = first_created(changes)?;
-        if go.is_empty() || stay.iter().any(|(name, _)| **name != first.name) {
+        let first = first_created(changes).map(|first| first.name.as_str());
+        let leads = |name: &str| is_known(name) && Some(name) != first;
+        let has_new = !stay.is_empty() || first.is_some();
+        let is_judged = !go.is_empty() && has_new || self.noted().is_some() && first.is_some();
+        if !is_judged || stay.iter().any(|(name, _)| leads(name)) {
             return None;
         }
-        let message = format!(
-            "{} would be created before any other control plane has its new address",
-            first.name
-        );
+        let message = match first {
+            Some(first) => format!("{first} would be created before any other control plane has its new address"),
+            None => "no control plane would keep an address that all machines know".to_owned(),
+        };
         let names: Vec<_> = go.iter().map(|(name, _)| name.as_str()).collect();
+        let help = "with endpoint.provider: local a control plane joins through the addresses of the others: keep that of one that stays, \
+                    replace the others, update the rest of the machines, and then change the last one";
+        Some(self.unreachable(message, &names, help))
+    }
+
+    /// Nobody would find a server. An earlier change that may not be over is to be finished first.
+    fn unreachable(&self, message: String, names: &[&str], help: &str) -> Diagnostic {
+        let (message, label, help) = match self.noted() {
+            Some(noted) => (UNKNOWN.to_owned(), noted, FINISH),
+            None => (message, self.recorded(names), help),
+        };
         let finding = Diagnostic::error("FL1228", message).at(self.nodes_place());
-        if let Some(known) = self.known_alone() {
-            return Some(finding.label(known).help(FINISH));
-        }
-        Some(finding.label(self.recorded(&names)).help(
-            "with endpoint.provider: local a control plane joins through the addresses of the others: keep that of one that stays, replace \
-             the others, update the rest of the machines, and then change the last one",
-        ))
+        finding.label(label).help(help)
     }
 
-    /// Addresses of an earlier change that machines may not have left behind: the record has those which all know.
-    fn known(&self) -> Option<&[IpAddr]> {
-        self.base.as_ref()?.pending()?.addresses.as_deref()
-    }
-
+    /// Whether all machines know a server by its address.
     fn is_known(&self, node: &NodePlan) -> bool {
-        let own = node.addresses.first();
-        self.known()
-            .is_none_or(|known| own.is_some_and(|own| known.contains(own)))
+        let base = self.base.as_ref();
+        let known = base.and_then(|base| base.known_to_all(&self.render.project.plan));
+        known.is_none_or(|known| node.addresses.first().is_some_and(|own| known.contains(own)))
     }
 
-    /// `machines may know 10.0.0.13 alone (firelay.state.yaml:9)`.
-    fn known_alone(&self) -> Option<String> {
-        let known: Vec<_> = self.known()?.iter().map(ToString::to_string).collect();
+    /// `machines may know 10.0.0.13 alone (firelay.state.yaml:9)`, where the record has such addresses.
+    fn noted(&self) -> Option<String> {
+        let known = self.base.as_ref()?.pending()?.addresses.as_ref()?;
+        let known: Vec<_> = known.iter().map(ToString::to_string).collect();
         let line = self.recorded_line(&["pending"]);
         Some(match known.is_empty() {
             true => format!("machines may know no address that is left ({line})"),

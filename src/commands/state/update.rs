@@ -222,15 +222,13 @@ impl<'a> Update<'a> {
             return Ok(Vec::new());
         };
         let founding = record::founding(bundle, &documents::founder_files(project, bundle)?);
-        let differs = |part: &Founding| base.applies_otherwise(&founding, *part);
-        Ok(Founding::ALL.into_iter().filter(differs).collect())
+        Ok(base.changed_settings(&founding))
     }
 
     /// The parts of the founder's settings that are not those of the record.
     pub fn changed_settings(&self) -> Vec<Founding> {
         let base = self.base.as_ref();
-        let differs = |part: &Founding| base.is_some_and(|base| base.applies_otherwise(&self.next.founding, *part));
-        Founding::ALL.into_iter().filter(differs).collect()
+        base.map_or_else(Vec::new, |base| base.changed_settings(&self.next.founding))
     }
 
     /// Without a control plane that runs, nobody applies the configuration, and the record keeps that of before.
@@ -620,10 +618,16 @@ impl<'a> Update<'a> {
 
     /// A cluster that runs has the new state when somebody says so. A render of some machines leaves the versions of the record.
     fn note_pending(&mut self) {
+        let Render {
+            project, bundle, whole, ..
+        } = self.render;
         let base = self.base.as_ref().filter(|base| base.founded_at.is_some());
-        if let Some(base) = base.filter(|_| self.render.whole && self.next.founded_at.is_some()) {
-            self.next
-                .note_pending(base, self.render.bundle, &self.render.project.plan);
+        let Some(base) = base.filter(|_| self.next.founded_at.is_some()) else {
+            return;
+        };
+        match whole {
+            true => self.next.note_pending(base, bundle, &project.plan),
+            false => self.next.note_addresses(base, &project.plan),
         }
     }
 

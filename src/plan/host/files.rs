@@ -193,14 +193,10 @@ fn check_free(path: &Spanned<String>, ntp: bool, points: &[(&str, &str)], site: 
         return Err(taken(key));
     }
     let masked = |unit: &String| path.strip_prefix(UNITS) == Some(unit);
-    // An update takes such a file for one of firelay's, on whichever system (templates/update.yaml).
-    let parts: Vec<_> = path.split('/').skip(2).collect();
-    let is_own = matches!(parts.as_slice(), ["firelay", _, ..])
-        || (name.starts_with("firelay-") && matches!(parts.as_slice(), ["bin", _]));
-    let program = name.starts_with("firelay-") && within(path, site.bin_dir);
+    let mut programs = RESERVED.programs.iter().map(String::as_str).chain([site.bin_dir]);
+    let program = name.starts_with("firelay-") && programs.any(|directory| within(path, directory));
     if PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || program
-        || is_own
         || within(path, &site.os.paths.lib)
         || site.os.mask_units.iter().any(masked)
     {

@@ -1559,6 +1559,83 @@ fn members_of_external_etcd_do_not_all_move_at_once() {
     assert_eq!(ran.code, 0, "{ran:?}");
 }
 
+/// What all machines know counts until somebody says that they have run their scripts: in whichever way addresses come and go.
+#[test]
+fn addresses_that_machines_may_not_know_lead_nobody() {
+    let desk = external();
+    let spec = desk.read("cluster.yaml");
+    let members = "  - { name: \"etcd{1..3}\", roles: [etcd], addresses: [10.2.0.31-10.2.0.33] }\n";
+    assert!(spec.contains(members), "{spec}");
+    let with = |ends: &[u8]| {
+        let row = |(at, end): (usize, &u8)| {
+            format!(
+                "  - {{ name: etcd{}, roles: [etcd], addresses: [10.2.0.{end}] }}\n",
+                at + 1
+            )
+        };
+        let rows: String = ends.iter().enumerate().map(row).collect();
+        desk.write("cluster.yaml", &spec.replace(members, &rows));
+    };
+    let run = |args: &[&str]| {
+        let ran = desk.run(args);
+        assert_eq!(ran.code, 0, "{args:?} {ran:?}");
+    };
+    let founded = desk.read(RECORD);
+    // A record that is older than its tree has the addresses that machines know.
+    with(&[41, 42, 33]);
+    run(&["update"]);
+    assert!(
+        desk.read(RECORD).contains("pending: {addresses: [\"10.2.0.33\"]}\n"),
+        "{}",
+        desk.read(RECORD)
+    );
+    let moved = desk.read(RECORD);
+    desk.write(RECORD, &founded);
+    with(&[41, 42, 43]);
+    refused(&desk, &["update"], &["FL1228"]);
+    with(&[41, 42, 33]);
+    run(&["update"]);
+    assert_eq!(desk.read(RECORD), moved);
+    // The one that all know goes.
+    with(&[41, 42]);
+    let goes = ["update", "--accept", "FL1218", "--accept", "FL0209"];
+    refused(
+        &desk,
+        &goes,
+        &[
+            "FL1228",
+            "no server would stay at an address that all machines know",
+            "10.2.0.33 alone",
+        ],
+    );
+    // Another change of a machine does not touch them.
+    with(&[41, 42, 33]);
+    run(&[
+        "plan",
+        "--set",
+        "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]",
+    ]);
+    run(&["update", "--done"]);
+    // New ones are as unknown as those that have moved.
+    with(&[41, 42, 33, 34, 35]);
+    run(&["update"]);
+    assert!(
+        desk.read(RECORD)
+            .contains("pending: {addresses: [\"10.2.0.41\", \"10.2.0.42\", \"10.2.0.33\"]}\n"),
+        "{}",
+        desk.read(RECORD)
+    );
+    with(&[51, 52, 53, 34, 35]);
+    refused(&desk, &["update"], &["FL1228", "10.2.0.41, 10.2.0.42, 10.2.0.33 alone"]);
+    // One machine after the other.
+    with(&[51, 42, 33, 34, 35]);
+    run(&["update", "--node", "etcd1"]);
+    with(&[51, 52, 33, 34, 35]);
+    run(&["update", "--node", "etcd2"]);
+    with(&[51, 52, 53, 34, 35]);
+    refused(&desk, &["update"], &["FL1228", "machines may know 10.2.0.33 alone"]);
+}
+
 /// A plain render, a tree that is gone and another clone leave no scripts: the record says that an update is pending.
 #[test]
 fn no_minor_is_skipped_without_scripts() {
