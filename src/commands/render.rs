@@ -55,7 +55,6 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
     let project = Project::load(&args.inputs.spec)?;
     let nodes = chosen(args, &project)?;
     let state = State::open(args.state.file.as_deref(), &args.inputs)?;
-    refuse_other_version(args, &project, &state)?;
     let secrets = SecretsFile::open(args, &project, &state)?;
     if args.out == Path::new("-") {
         return print(args, &project, &nodes, &secrets, &state);
@@ -104,23 +103,6 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
             warn_of_replaced(args, &project.plan, &changes);
             report(args, &project, &secrets.bundle, &written, &finished)
         }
-    }
-}
-
-/// A founded cluster goes to another version of Kubernetes as a whole: an upgrade has an order.
-fn refuse_other_version(args: &Render, project: &Project, state: &State) -> Result<(), Failure> {
-    let founded = state.text.as_ref().filter(|text| text.record.founded_at.is_some());
-    let Some(text) = founded.filter(|_| !args.node.is_empty() && !args.state.refound) else {
-        return Ok(());
-    };
-    let (old, new) = (&text.record.kubernetes, &project.plan.kubernetes.version);
-    match text.record.cluster != project.plan.name || old == new {
-        true => Ok(()),
-        false => Err(Failure::Refused(format!(
-            "the cluster has Kubernetes {old} ({}), and the spec {new}: --node would bring one machine to it alone\n  \
-             = help: leave --node out: firelay update writes the scripts of all machines and their order, control planes first",
-            text.line(&["kubernetes"])
-        ))),
     }
 }
 

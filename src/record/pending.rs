@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
-use super::Record;
+use super::{Record, Topology};
 use crate::{
     plan::{Plan, ProviderPlan},
     secrets::{Bundle, KeyKind},
-    tree::Role,
+    tree::{Manifest, Role},
 };
 
 /// The state that machines may still have.
@@ -50,36 +50,36 @@ impl Record {
         }
     }
 
-    /// The same record with the version of a tree that is newer: machines may have either.
+    /// The same record with the versions of a tree that is newer: machines may have either.
     #[must_use]
-    pub fn brought_to(self, version: &str) -> Self {
-        let Some(new) = version.parse().ok().filter(|new| *new != self.kubernetes) else {
-            return self;
-        };
-        let last = self.pending().cloned().unwrap_or_default();
-        let oldest = last.kubernetes.clone().or(Some(self.kubernetes));
-        Self {
-            kubernetes: new,
-            pending: Some(Pending {
-                kubernetes: oldest,
-                ..last
-            }),
-            ..self
+    pub fn brought_to(&self, tree: &Manifest) -> Self {
+        let mut new = self.clone().with_versions_of(tree);
+        let noted = new.pending_versions(self);
+        new.pending = (noted != Pending::default()).then_some(noted);
+        new
+    }
+
+    /// What is pending since earlier renders, and the versions of `base` that are not those of this record.
+    fn pending_versions(&self, base: &Self) -> Pending {
+        let is_external = self.fixed.etcd == Topology::External;
+        let last = base.pending().cloned().unwrap_or_default();
+        let oldest =
+            |noted: Option<Version>, old: &Version, new: &Version| noted.or_else(|| (old != new).then(|| old.clone()));
+        Pending {
+            kubernetes: oldest(last.kubernetes, &base.kubernetes, &self.kubernetes),
+            etcd: oldest(last.etcd, &base.etcd, &self.etcd).filter(|_| is_external),
+            ..last
         }
     }
 
     /// Notes what this render brings to a running cluster, beside what is pending since earlier ones.
     pub fn note_pending(&mut self, base: &Self, bundle: &Bundle, plan: &Plan) {
-        let last = base.pending().cloned().unwrap_or_default();
-        let oldest =
-            |noted: Option<Version>, old: &Version, new: &Version| noted.or_else(|| (old != new).then(|| old.clone()));
+        let last = self.pending_versions(base);
         let rotates = bundle.rotating().is_some_and(|keys| keys.kind() != KeyKind::Token);
         let noted = Pending {
-            kubernetes: oldest(last.kubernetes, &base.kubernetes, &self.kubernetes),
-            etcd: oldest(last.etcd, &base.etcd, &self.etcd).filter(|_| plan.etcd.external),
             addresses: self.still_known(base, plan),
             keys: last.keys || (rotates && bundle.is_step_after(&base.bundle)) || self.steps_from(base),
-            done: false,
+            ..last
         };
         self.pending = (noted != Pending::default()).then_some(noted);
     }

@@ -3,7 +3,10 @@
 //! Sources: kubeadm's version policy (cmd/kubeadm/app/phases/upgrade/policy.go), the Kubernetes version skew policy, and
 //! etcd's upgrade guides, each of which goes over one minor.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use firelay_yaml::{
     Node,
@@ -109,6 +112,8 @@ pub struct Change<'a> {
     pub spec: Option<&'a Node<'static>>,
     /// The profile of the running minor, if firelay still has it.
     pub running: Option<&'a KubernetesProfile>,
+    /// The directory of the tree.
+    pub out: &'a Path,
     /// When the cluster was founded.
     pub founded_at: OffsetDateTime,
     /// The present.
@@ -150,6 +155,10 @@ impl<'a> Change<'a> {
         let keys = self.record.pending().is_some_and(|own| own.keys);
         let recorded = || format!("{} says that control planes may lack it", self.text.line(&["pending"]));
         script.or_else(|| keys.then(recorded))
+    }
+
+    fn version_line(&self, path: &[&str]) -> String {
+        self.text.version_line(path, self.record, self.out)
     }
 
     /// The place of the value at a path of the spec, if it has it.
@@ -331,11 +340,13 @@ impl<'a> Change<'a> {
         let oldest = self.record.pending().and_then(oldest)?;
         let is_skipped = (new.major, new.minor) > (oldest.major, oldest.minor + MINOR_STEPS);
         let message = format!("{program} is upgraded one minor at a time, and the last update may not be over");
-        let path = [program.to_lowercase(), "version".to_owned()];
-        let path: Vec<_> = path.iter().map(String::as_str).collect();
-        let at = self.place(&path).or_else(|| self.place(&["kubernetes", "version"]));
+        let key = program.to_lowercase();
+        let at = self
+            .place(&[&key, "version"])
+            .or_else(|| self.place(&["kubernetes", "version"]));
         let finding = is_skipped.then(|| Diagnostic::error("FL1212", message).at(at))?;
-        let line = self.text.line(&["pending"]);
+        let is_recorded = self.text.record.pending().is_some();
+        let line = self.text.line(&[if is_recorded { "pending" } else { &key }]);
         Some(finding.label(format!("machines may still have {oldest} ({line}), and {new} is more than one minor on")).help(
             "update or replace all machines in the order of the plan; when all have the version of the record: firelay update --done",
         ))
@@ -351,7 +362,7 @@ impl<'a> Change<'a> {
         let finding = Diagnostic::error("FL1212", message).at(self.place(&["kubernetes", "version"]));
         let finding = finding.label(format!(
             "{script} is there, and machines that have not run it may be older than {old} ({})",
-            self.text.line(&["kubernetes"])
+            self.version_line(&["kubernetes"])
         ));
         Some(finding.help("run all scripts in their order, then firelay update --done"))
     }
@@ -364,7 +375,10 @@ impl<'a> Change<'a> {
         }
         let message = "the version of Kubernetes changes between two steps of a rotation of the CAs";
         let finding = Diagnostic::error("FL1227", message).at(self.place(&["kubernetes", "version"]));
-        let finding = finding.label(format!("the cluster runs {old} ({})", self.text.line(&["kubernetes"])));
+        let finding = finding.label(format!(
+            "the cluster runs {old} ({})",
+            self.version_line(&["kubernetes"])
+        ));
         Some(finding.help(format!(
             "keep {old} until the last step: firelay secrets rotate ca names the next one (docs/rotate.md)"
         )))
@@ -416,7 +430,7 @@ impl<'a> Change<'a> {
                 .label(format!(
                     "Kubernetes {} ({}) goes with etcd {}",
                     running.minor,
-                    self.text.line(&["kubernetes"]),
+                    self.version_line(&["kubernetes"]),
                     running.etcd
                 ));
             findings.push(finding.help(format!(
@@ -465,7 +479,7 @@ impl<'a> Change<'a> {
         (new < *old).then(|| {
             let message = format!("{program} cannot go back from {old} to {new}");
             let finding = Diagnostic::error("FL1213", message).at(at);
-            let finding = finding.label(format!("the cluster runs {old} ({})", self.text.line(path)));
+            let finding = finding.label(format!("the cluster runs {old} ({})", self.version_line(path)));
             finding.help(format!(
                 "write {old}; data that a newer version stored may be unreadable for an older one"
             ))
@@ -488,7 +502,7 @@ impl<'a> Change<'a> {
             let finding = Diagnostic::error("FL1212", format!("{program} is upgraded one minor at a time")).at(at);
             let finding = finding.label(format!(
                 "the cluster runs {old} ({}), and {new} is more than one minor on",
-                self.text.line(path)
+                self.version_line(path)
             ));
             finding.help(format!(
                 "go by way of {}, each when every machine runs the one before",

@@ -21,6 +21,12 @@ pub struct Manifest {
     pub firelay_version: String,
     /// Version of Kubernetes.
     pub kubernetes_version: String,
+    /// Versions of etcd and of the container runtime, by name. Absent in trees of earlier versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub versions: BTreeMap<String, String>,
+    /// Those of machines that a render of some machines brought to other ones, by name of the machine.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub machine_versions: BTreeMap<String, BTreeMap<String, String>>,
     /// The fingerprint of the bundle with the secrets.
     pub bundle_fingerprint: String,
     /// The cluster exists: no document is a founder's.
@@ -87,6 +93,8 @@ impl Manifest {
             cluster: cluster.to_owned(),
             firelay_version: env!("CARGO_PKG_VERSION").to_owned(),
             kubernetes_version: kubernetes_version.to_owned(),
+            versions: BTreeMap::new(),
+            machine_versions: BTreeMap::new(),
             bundle_fingerprint: bundle_fingerprint.to_owned(),
             founded: false,
             generations: BTreeMap::new(),

@@ -257,14 +257,14 @@ pub(super) fn caught_up(
     let newer: Vec<_> = tree.iter().filter(is_newer).collect();
     if let Some((first, _)) = newer.first() {
         streams::tell(format_args!(
-            "{} is newer than the record ({}{}): a render ended between the two; this one goes on from the tree",
+            "{} is newer than the record ({}{}): a render ended before it wrote the record, or this is an older one; firelay goes on from the tree",
             render.out.display(),
             first,
             if newer.len() > 1 { " and others" } else { "" }
         ));
     }
     if let Some(last) = last.filter(|_| !newer.is_empty()) {
-        base = base.brought_to(&last.kubernetes_version);
+        base = base.brought_to(last);
     }
     // A record of an earlier version does not know which ones are pools.
     for (name, own) in &mut base.machines {

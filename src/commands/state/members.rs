@@ -160,7 +160,7 @@ impl Update<'_> {
         let finding = Diagnostic::error("FL1240", message).at(self.place(&["kubernetes", "version"]));
         let finding = finding.label(format!(
             "the cluster runs {old} ({}), and {} is created anew ({})",
-            self.recorded_line(&["kubernetes"]),
+            self.version_line(&["kubernetes"]),
             first.name,
             first.cause()
         ));

@@ -143,6 +143,7 @@ impl<'a> Update<'a> {
         if let Some(base) = update.base.as_ref().filter(|_| !render.whole) {
             update.next = update.next.kept_from(base);
         }
+        update.refuse_other_version()?;
         update.found(last);
         update.date();
         update.next.founding = update.founding()?;
@@ -327,6 +328,23 @@ impl<'a> Update<'a> {
     pub fn unchanged(&self, node: &NodePlan) -> Option<MachineChange> {
         let base = self.base.as_ref()?.machines.get(&node.name)?;
         self.change_of(node, &base.digest)
+    }
+
+    /// A founded cluster goes to another version of Kubernetes as a whole: an upgrade has an order.
+    fn refuse_other_version(&self) -> Result<(), Failure> {
+        let base = self.base.as_ref().filter(|base| base.founded_at.is_some());
+        let Some(base) = base.filter(|_| !self.render.whole && !self.render.args.refound) else {
+            return Ok(());
+        };
+        let (old, new) = (&base.kubernetes, &self.render.project.plan.kubernetes.version);
+        match old == new {
+            true => Ok(()),
+            false => Err(Failure::Refused(format!(
+                "the cluster has Kubernetes {old} ({}), and the spec {new}: --node would bring one machine to it alone\n  \
+                 = help: leave --node out: firelay update writes the scripts of all machines and their order, control planes first",
+                self.version_line(&["kubernetes"])
+            ))),
+        }
     }
 
     fn found(&mut self, last: Option<&Manifest>) {
@@ -547,6 +565,15 @@ impl<'a> Update<'a> {
         text.map_or_else(|| "the record".to_owned(), |text| text.line(path))
     }
 
+    /// The line of the record that has a version, or the tree that is newer.
+    pub(super) fn version_line(&self, path: &[&str]) -> String {
+        let known = self.state.text.as_ref().zip(self.base.as_ref());
+        known.map_or_else(
+            || "the record".to_owned(),
+            |(text, base)| text.version_line(path, base, self.render.out),
+        )
+    }
+
     fn stays_adopted(&self, name: &str) -> bool {
         let base = self.base.as_ref().and_then(|base| base.machines.get(name));
         let is_replaced = self.render.args.replace.iter().any(|own| own == name);
@@ -612,6 +639,7 @@ impl<'a> Update<'a> {
         self.refuse_contradictions(&stale)?;
         self.note_pending();
         self.next.set_digests(bundle);
+        self.next.name_versions(&mut manifest);
         manifest.generations = self.next.generations(bundle.issued_at);
         Ok(manifest)
     }

@@ -402,17 +402,59 @@ fn an_upgrade_that_ended_before_its_record_goes_on() {
     for verb in ["plan", "update"] {
         let ran = desk.run(&[verb, "--set", OLD]);
         assert!(ran.code == 3 && ran.stderr.contains("FL1213"), "{ran:?}");
+        assert!(
+            ran.stderr.contains("the cluster runs 1.37.1 (out/manifest.json)"),
+            "{ran:?}"
+        );
     }
+    let alone = desk.run(&["update", "--set", OLD, "--node", "cp1"]);
+    assert!(
+        alone.code == 3
+            && alone
+                .stderr
+                .contains("the cluster has Kubernetes 1.37.1 (out/manifest.json)"),
+        "{alone:?}"
+    );
     let plan = desk.run(&[&["plan"], &new[..]].concat());
     assert!(plan.code == 0 && plan.stdout.contains("No changes"), "{plan:?}");
     let ran = desk.run(&[&["update"], &new[..]].concat());
     assert!(
-        ran.code == 0 && ran.stderr.contains("a render ended between the two"),
+        ran.code == 0 && ran.stderr.contains("a render ended before it wrote the record"),
         "{ran:?}"
     );
     assert_eq!(desk.read("firelay.state.yaml"), finished);
     assert!(desk.at("out/update/1/cp1.sh").exists());
     assert_eq!(desk.run(&["update", "--done"]).code, 0);
+}
+
+/// The tree has the versions of all programs, and of machines that were rendered alone.
+#[test]
+fn an_older_record_beside_a_newer_tree_lets_no_program_go_back() {
+    let one = ["--node", "etcd1"];
+    for (first, second, more) in [
+        ("etcd.version=3.6.13", "etcd.version=3.6.14", &[][..]),
+        ("etcd.version=3.6.13", "etcd.version=3.6.14", &one[..]),
+        ("runtime.version=2.2.6", "runtime.version=2.3.3", &[][..]),
+    ] {
+        let desk = founded("external-etcd", &["--set", first]);
+        let record = desk.read("firelay.state.yaml");
+        let forth = [&["update", "--set", second], more].concat();
+        assert_eq!(desk.run(&forth).code, 0);
+        let finished = desk.read("firelay.state.yaml");
+        desk.write("firelay.state.yaml", &record);
+        let before = desk.everything();
+        for verb in ["plan", "update", "render"] {
+            let ran = desk.run(&[verb, "--set", first]);
+            assert!(
+                ran.code == 3 && ran.stderr.contains("FL1213"),
+                "{verb} {second} {more:?}: {ran:?}"
+            );
+            assert!(ran.stderr.contains("(out/manifest.json)"), "{ran:?}");
+        }
+        assert_eq!(desk.everything(), before);
+        assert_eq!(desk.run(&forth).code, 0);
+        assert_eq!(desk.read("firelay.state.yaml"), finished);
+    }
 }
 
 /// A colleague's render came with the record; the tree here is older.
