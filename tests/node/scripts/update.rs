@@ -136,9 +136,10 @@ fn archive(root: &str, url: &str, members: &[&str]) -> Vec<u8> {
 
 /// An API server as `curl` sees it, and the place of downloads.
 const CURL: &str = r#"#!/bin/bash
-url=${*: -1} file= method=GET body=
+url=${*: -1} file= method=GET body= certificate=
 while (($#)); do
   case $1 in
+  -E) certificate=$2 ;;
   -o) file=$2 ;;
   -X) method=$2 ;;
   -d) [ "$2" = pretty=true ] || { body=$2; [ "$method" != GET ] || method=POST; } ;;
@@ -167,6 +168,7 @@ case $url in
   [ ! -e ROOT/annotation ] || echo "\"annotations\": {\"$(sed 's/=/": "/' ROOT/annotation)\"}" ;;
 */configmaps/cluster-info | */readyz) : | tell ;;
 */version) echo '"gitVersion": "v1.36.4"' ;;
+*/leases*) openssl x509 -noout -checkend 0 -in "$certificate" >/dev/null || { printf '{"reason": "Unauthorized"}\n401' && exit; } ;;&
 */leases) echo "lease $method" >>ROOT/calls; printf '{}\n201' ;;
 */leases/*) printf '{"resourceVersion": "1", "holderIdentity": "NODE", "renewTime": "x"}\n200' ;;
 https://192.0.2.1:*) echo "a member that is gone" >&2; exit 7 ;;
@@ -929,16 +931,47 @@ fn a_certificate_that_the_machine_renewed_stays_while_other_keys_rotate() {
         "/etc/kubernetes/pki/etcd/healthcheck-client.crt",
         "/etc/kubernetes/admin.conf",
     ];
-    for path in renewed {
-        updated.machine.write(path, 0o600, "renewed\n");
+    let renewed = renewed.map(|path| (path, updated.machine.read(path) + "# renewed\n"));
+    for (path, text) in &renewed {
+        updated.machine.write(path, 0o600, text);
     }
     let ran = updated.run(&updated.script());
     assert!(ran.status.success(), "{}", said(&ran));
-    for path in renewed {
-        assert_eq!(updated.machine.read(path), "renewed\n", "{path}");
+    for (path, text) in &renewed {
+        assert_eq!(&updated.machine.read(path), text, "{path}");
     }
     let publics = updated.machine.read("/etc/kubernetes/pki/sa.pub");
     assert_eq!(publics.matches("BEGIN PUBLIC KEY").count(), 2);
+}
+
+/// kubeadm renews the certificate in admin.conf. That of the document ends after `pki.leafValidity`, and the API server refuses it.
+#[test]
+fn a_control_plane_that_is_older_than_its_document_takes_its_turn() {
+    let cluster = Cluster::updated(&["--set", OLD], &[]);
+    let updated = Updated::born(&cluster, "cp1", &cluster.old["cp1"]).ready_for_update();
+    let path = updated.machine.at("/etc/firelay/kubeconfig/admin.crt");
+    let (path, key) = (path.to_str().unwrap(), path.with_extension("key"));
+    let request = [
+        "-f",
+        "-400d",
+        "openssl",
+        "req",
+        "-x509",
+        "-subj",
+        "/CN=ended",
+        "-days",
+        "365",
+        "-out",
+        path,
+        "-key",
+    ];
+    let mut ended = Command::new("faketime");
+    succeeded(&output(ended.args(request).arg(&key), "faketime"));
+    let ran = updated.run(&updated.script());
+    let journal = fs::read_to_string(updated.machine.at("/journal")).unwrap_or_default();
+    assert!(ran.status.success(), "{}\n{journal}", said(&ran));
+    assert!(calls(&updated.machine).contains(&"lease POST".to_owned()), "{journal}");
+    assert!(!updated.machine.exists("/run/firelay/admin.key"));
 }
 
 /// A step of a rotation that is left out would leave a machine behind.
