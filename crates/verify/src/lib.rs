@@ -30,7 +30,7 @@ pub use check::{CHECKS, Cause, Check, Chosen, check};
 pub use class::digest_of_class;
 pub use cluster::{Cluster, variable};
 pub use finding::{Finding, Level};
-pub use machine::{Bytes, Config, Entry, Format, Layer, Machine, Mount, Root, What};
+pub use machine::{Bytes, Config, Entry, Format, Layer, Machine, Mount, Root, What, WrittenFile};
 pub use manifest::{Described, Manifest};
 pub use parts::{Verified, verify, verify_chosen, verify_parts};
 pub use tree::{Error, Fetch, MANIFEST, PART, Tree, TreeFile};

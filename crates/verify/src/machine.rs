@@ -113,10 +113,44 @@ pub struct Layer {
     pub title: &'static str,
     /// The program that reads it; `None` for a payload that firelay's own script unpacks.
     pub format: Option<Format>,
-    /// The whole of it.
+    /// The whole of it, except the files of a cloud-config.
     pub config: Value,
+    /// The files of a cloud-config. Machines with the same ones share them.
+    pub files: Vec<Arc<WrittenFile>>,
     /// Each of its paths with the position in the document, in order.
     pub paths: Vec<(String, String)>,
+}
+
+impl Layer {
+    /// The document with its files.
+    pub fn whole(&self) -> Value {
+        let mut whole = self.config.clone();
+        let files: Vec<_> = self.files.iter().map(|file| file.value.clone()).collect();
+        if let Some(entries) = whole.as_object_mut().filter(|_| !files.is_empty()) {
+            entries.insert(WRITE_FILES.to_owned(), Value::Array(files));
+        }
+        whole
+    }
+}
+
+/// The key of a cloud-config with its files.
+pub(crate) const WRITE_FILES: &str = "write_files";
+
+/// One of the files that a cloud-config writes.
+#[derive(Clone, Debug)]
+pub struct WrittenFile {
+    /// Its entry in the document.
+    pub value: Value,
+    /// The path on the machine.
+    pub path: String,
+    /// The decoded content, or why there is none.
+    pub content: Result<Bytes, String>,
+    /// Permission bits; `None` if they are no octal number.
+    pub mode: Option<u32>,
+    /// `root:root`.
+    pub owner: String,
+    /// It is appended to the file that is there.
+    pub append: bool,
 }
 
 /// A document of configuration.

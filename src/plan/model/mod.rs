@@ -10,7 +10,7 @@ mod pxe;
 mod runtime;
 mod trust;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 pub use addons::*;
 pub use delivery::*;
@@ -120,14 +120,20 @@ impl Plan {
     /// one machine alone, so with patches each is a class of its own.
     pub fn classes<'p>(&self, nodes: impl IntoIterator<Item = &'p NodePlan>) -> Vec<Vec<(usize, &'p NodePlan)>> {
         let mut classes: Vec<Vec<(usize, &NodePlan)>> = Vec::new();
+        // Each machine may have labels of its own: only classes with the same ones are compared.
+        let mut by_labels: HashMap<_, Vec<usize>> = HashMap::new();
         for (place, node) in nodes.into_iter().enumerate() {
-            let is_alike = |class: &&mut Vec<(usize, &NodePlan)>| {
-                let first = class.first();
+            let same = by_labels.entry((&node.labels, &node.kubelet_args)).or_default();
+            let is_alike = |number: &&usize| {
+                let first = classes[**number].first();
                 self.patches.is_empty() && first.is_some_and(|(_, other)| other.is_set_up_as(node))
             };
-            match classes.iter_mut().find(is_alike) {
-                Some(class) => class.push((place, node)),
-                None => classes.push(vec![(place, node)]),
+            match same.iter().find(is_alike) {
+                Some(number) => classes[*number].push((place, node)),
+                None => {
+                    same.push(classes.len());
+                    classes.push(vec![(place, node)]);
+                }
             }
         }
         classes

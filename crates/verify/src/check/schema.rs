@@ -21,7 +21,7 @@ pub(super) fn check(machine: &Machine, _: &Known<'_>) -> Vec<Finding> {
 }
 
 fn one(layer: &Layer) -> impl Iterator<Item = Finding> {
-    refusals(&SCHEMA, &layer.config).into_iter().map(|refusal| {
+    refusals(&SCHEMA, &layer.whole()).into_iter().map(|refusal| {
         let message = format!("cloud-init's schema refuses it: {}", refusal.message);
         Finding::error("FL1010", &layer.document, message).at(refusal.place)
     })

@@ -78,6 +78,7 @@ impl<'a> Building<'a> {
             title,
             format,
             config,
+            files: Vec::new(),
             paths: Vec::new(),
         });
     }

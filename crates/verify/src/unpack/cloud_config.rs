@@ -1,22 +1,28 @@
 //! The effect of a `#cloud-config` on a machine (modules `bootcmd`, `write_files`, `users_groups`, `mounts`, `runcmd`).
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
-use firelay_base::memo::Memo;
 use memchr::memchr_iter;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Building, NewEntry, encoding};
-use crate::What;
+use super::{Building, NewEntry, Pool, encoding};
+use crate::{What, WrittenFile, machine::WRITE_FILES};
 
-/// Keys with files or units, as cloud-init reads them.
+/// A document.
+#[derive(Debug)]
+pub(super) struct CloudConfig {
+    /// Its values, without the files.
+    pub(super) values: Value,
+    /// Its files.
+    pub(super) files: Vec<Arc<WrittenFile>>,
+}
+
+/// Keys with units, users and mounts, as cloud-init reads them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct CloudConfig<'a> {
+struct Settings {
     bootcmd: Vec<Value>,
-    #[serde(borrow)]
-    write_files: Vec<WriteFile<'a>>,
     users: Vec<Value>,
     mounts: Vec<Vec<Value>>,
     runcmd: Vec<Value>,
@@ -41,16 +47,19 @@ const MODE: u32 = 0o644;
 const OWNER: &str = "root:root";
 
 /// Adds the entries of a document.
-pub(super) fn unpack(building: &mut Building<'_>, document: &str, config: &Value) {
+pub(super) fn unpack(building: &mut Building<'_>, document: &str, config: &CloudConfig) {
     // serde's message repeats the value, which may be secret; the schema check reports its place.
-    let Ok(read) = CloudConfig::deserialize(config) else {
+    let settings = Settings::deserialize(&config.values).ok();
+    let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+    let is_read = config.values.get(WRITE_FILES).is_none_or(is_empty);
+    let Some(read) = settings.filter(|_| is_read) else {
         return building.fault("FL1003", document, "", "a value of another kind than cloud-init takes");
     };
     for (number, command) in read.bootcmd.iter().enumerate() {
         run(building, document, &format!("bootcmd[{number}]"), command);
     }
-    for (number, file) in read.write_files.iter().enumerate() {
-        write(building, document, &format!("write_files[{number}]"), file);
+    for (number, file) in config.files.iter().enumerate() {
+        write(building, document, &format!("{WRITE_FILES}[{number}]"), file);
     }
     for user in &read.users {
         let name = user.get("name").and_then(Value::as_str);
@@ -66,22 +75,35 @@ pub(super) fn unpack(building: &mut Building<'_>, document: &str, config: &Value
     }
 }
 
-fn write(building: &mut Building<'_>, document: &str, place: &str, file: &WriteFile<'_>) {
-    let bytes = match decoded(file) {
-        Ok(bytes) => bytes,
-        Err(why) => return building.fault("FL1003", document, place, &why),
+fn write(building: &mut Building<'_>, document: &str, place: &str, file: &WrittenFile) {
+    let bytes = match &file.content {
+        Ok(bytes) => bytes.clone(),
+        Err(why) => return building.fault("FL1003", document, place, why),
     };
-    let Some(mode) = permissions(file.permissions.as_ref()) else {
+    let Some(mode) = file.mode else {
         return building.fault("FL1003", document, place, "permissions that are no octal number");
     };
     building.add(NewEntry {
         path: &file.path,
-        what: What::File(building.pool.share(&bytes)),
+        what: What::File(bytes),
         mode,
-        owner: file.owner.as_deref().unwrap_or(OWNER),
+        owner: &file.owner,
         place,
         append: file.append,
     });
+}
+
+/// A file by its entry; `None` for a value of another kind.
+fn written(value: &Value, pool: &Pool) -> Option<Arc<WrittenFile>> {
+    let read = WriteFile::deserialize(value).ok()?;
+    Some(Arc::new(WrittenFile {
+        path: read.path.to_string(),
+        content: decoded(&read).map(|bytes| pool.share(&bytes)),
+        mode: permissions(read.permissions.as_ref()),
+        owner: read.owner.unwrap_or_else(|| OWNER.to_owned()),
+        append: read.append,
+        value: value.clone(),
+    }))
 }
 
 /// `encoding` (cc_write_files.canonicalize_extraction); cloud-init also treats an unknown one as plain text.
@@ -156,27 +178,52 @@ fn install(building: &mut Building<'_>, place: &str, words: &[String], rest: &[&
     }
 }
 
-/// The whole of a document as a value.
-pub(super) fn parse(document: &str, text: &str, known: &Memo<Option<Value>>) -> Result<Value, String> {
-    let by_parts = by_parts(text, known).map(Value::Object);
-    by_parts.map_or_else(
-        || firelay_yaml::parse(document, text).map_err(|error| error.to_string()),
-        Ok,
-    )
+/// Reads a document.
+pub(super) fn parse(document: &str, text: &str, pool: &Pool) -> Result<CloudConfig, String> {
+    if let Some(config) = by_parts(text, pool) {
+        return Ok(config);
+    }
+    let values = firelay_yaml::parse(document, text);
+    values
+        .map(|values| of_value(values, pool))
+        .map_err(|error| error.to_string())
+}
+
+/// A document by its value. An empty list, and files of another kind, stay in the value.
+fn of_value(mut values: Value, pool: &Pool) -> CloudConfig {
+    let list = values.get(WRITE_FILES).and_then(Value::as_array);
+    let files: Option<Vec<_>> = list.and_then(|list| list.iter().map(|value| written(value, pool)).collect());
+    let files = files.unwrap_or_default();
+    if let Some(entries) = values.as_object_mut().filter(|_| !files.is_empty()) {
+        entries.shift_remove(WRITE_FILES);
+    }
+    CloudConfig { values, files }
 }
 
 /// The value, merged from the values of its parts: keys at the start of a line, and items of lists there. Nothing else
 /// may be at the start of a line, and each part has to be valid YAML. Then no text, list or alias crosses a border, and
 /// the value equals that of the whole. `None` if that is not certain.
-fn by_parts(text: &str, known: &Memo<Option<Value>>) -> Option<Map<String, Value>> {
-    let parsed = |part: &str| known.of("", part.as_bytes(), || firelay_yaml::parse("part", part).ok());
+fn by_parts(text: &str, pool: &Pool) -> Option<CloudConfig> {
+    let parse = |part: &str| firelay_yaml::parse::<Value>("part", part).ok();
+    let parsed = |part: &str| pool.parts.of("", part.as_bytes(), || parse(part));
+    let file = |part: &str| written(only(parse(part)?.as_array()?)?, pool);
+    let file = |part: &str| (*pool.written.of("", part.as_bytes(), || file(part))).clone();
     let mut entries = Map::new();
+    let mut files = None;
     for entry in parts(text.strip_prefix("#cloud-config\n")?, |line| !line.starts_with("- ")) {
         let (first, items) = entry.split_at(entry.find('\n')? + 1);
         let (key, value) = match first
             .strip_suffix(":\n")
             .filter(|key| is_key(key) && items.starts_with("- "))
         {
+            Some(WRITE_FILES) => {
+                let read = parts(items, |_| true).map(file).collect::<Option<_>>()?;
+                // A repeated key is a mistake in the whole document.
+                match files.replace(read) {
+                    None => continue,
+                    Some(_) => return None,
+                }
+            }
             Some(key) => {
                 let items =
                     parts(items, |_| true).map(|item| only(parsed(item).as_ref().as_ref()?.as_array()?).cloned());
@@ -189,12 +236,17 @@ fn by_parts(text: &str, known: &Memo<Option<Value>>) -> Option<Map<String, Value
                 (key.clone(), value.clone())
             }
         };
-        // An indented or repeated key is a mistake in the whole document.
+        // An indented key is a mistake, too.
         if !is_key(&key) || !entry.starts_with(&key) || entries.insert(key, value).is_some() {
             return None;
         }
     }
-    Some(entries)
+    // A list of files in another form.
+    let is_plain = !entries.contains_key(WRITE_FILES);
+    is_plain.then(|| CloudConfig {
+        values: Value::Object(entries),
+        files: files.unwrap_or_default(),
+    })
 }
 
 fn only<T>(items: &[T]) -> Option<&T> {
@@ -255,12 +307,17 @@ mod tests {
         for line in 1..=lines.len() {
             for more in odd {
                 let text = [&lines[..line], &[more], &lines[line..]].concat().join("\n") + "\n";
-                let Some(value) = by_parts(&text, &Memo::default()) else {
+                let Some(read) = by_parts(&text, &Pool::default()) else {
                     continue;
                 };
+                let other = firelay_yaml::parse("document", &text).map(|value| of_value(value, &Pool::default()));
+                let values = |read: &CloudConfig| {
+                    let files: Vec<_> = read.files.iter().map(|file| file.value.clone()).collect();
+                    (read.values.clone(), files)
+                };
                 assert_eq!(
-                    Ok(Value::Object(value)),
-                    firelay_yaml::parse("document", &text).map_err(|why| why.to_string()),
+                    Ok(values(&read)),
+                    other.as_ref().map(values).map_err(ToString::to_string),
                     "{text}"
                 );
                 whole += 1;

@@ -105,13 +105,14 @@ fn unwrap(building: &mut Building<'_>, path: &str, title: &'static str, bytes: &
 
 fn cloud_init(building: &mut Building<'_>, path: &str, title: &'static str, bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned());
-    match text.and_then(|text| cloud_config::parse(path, text, &building.pool.parts)) {
+    match text.and_then(|text| cloud_config::parse(path, text, building.pool)) {
         Ok(config) => {
             building.machine.innermost = Some(building.pool.share(bytes));
             let number = building.machine.layers.len();
             building.begin(path, title, Some(Format::CloudInit), Value::Null);
             cloud_config::unpack(building, path, &config);
-            building.machine.layers[number].config = config;
+            let layer = &mut building.machine.layers[number];
+            (layer.config, layer.files) = (config.values, config.files);
             if building.machine.root.has(POINTER) {
                 follow(building, path);
             }

@@ -10,7 +10,7 @@ use foldhash::quality::RandomState;
 use serde_json::Value;
 
 use super::Documents;
-use crate::Bytes;
+use crate::{Bytes, WrittenFile};
 
 /// Keeps equal bytes once, and parses them once: most files are the same on every node.
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ pub(crate) struct Pool {
     bytes: Mutex<HashSet<Bytes, RandomState>>,
     /// Parts of a cloud-config by their text; `None` for a part that is no valid YAML alone.
     pub(crate) parts: Memo<Option<Value>>,
+    /// Files of a cloud-config by the text of their entry; `None` for an entry that is not valid alone.
+    pub(crate) written: Memo<Option<Arc<WrittenFile>>>,
     /// Files of configuration by path and text.
     pub(crate) configs: Memo<Documents>,
     /// Why files are no TOML, by their text.
