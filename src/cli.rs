@@ -426,6 +426,15 @@ pub struct Plan {
     /// The record, and changes of a running cluster.
     #[command(flatten)]
     pub state: StateArgs,
+    /// Compare the record with the machines that run, too: read the objects with this kubeconfig; nothing is written to the cluster
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Its context [default: the current one]
+    #[arg(long, value_name = "NAME", requires = "kubeconfig")]
+    pub context: Option<String>,
+    /// The same with objects as `kubectl get --output yaml` prints them: a file, or a directory of them; may be repeated
+    #[arg(long, value_name = "FILE", conflicts_with = "kubeconfig")]
+    pub from: Vec<PathBuf>,
     /// Exit with 0 without changes and with 6 with changes
     #[arg(long)]
     pub detailed_exitcode: bool,
@@ -454,7 +463,7 @@ pub struct Update {
     #[arg(long, value_name = "NAME")]
     pub node: Vec<String>,
     /// The running machines have the documents of this tree instead of those in --out
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "replace")]
     pub from: Option<PathBuf>,
     /// Apply kubeadm's configuration of the cluster even if the record has it already
     #[arg(long, conflicts_with = "node")]

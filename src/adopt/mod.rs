@@ -12,6 +12,7 @@ mod draft;
 mod fields;
 mod fit;
 mod kubeconfig;
+pub mod living;
 mod machines;
 mod objects;
 pub mod pki;

@@ -52,7 +52,7 @@ const APPLIED: [&str; 3] = ["FL_ADMIN_LABELS=", "FL_LEAD=", "FL_SWAP="];
 
 /// A step of the first boot, and its functions that apply files which have handlers of their own.
 const PREPARE: &str = "/steps/10-prepare";
-const OF_FILES: [&str; 2] = ["name_servers", "time_servers"];
+const OF_FILES: [&str; 3] = ["name_servers", "time_servers", "sysctls"];
 /// The step of the first boot that installs packages, the head of its function, and the word before their names.
 const PACKAGES: &str = "18-packages";
 const INSTALL: (&str, &str) = ("packages() {", " install ");
@@ -111,10 +111,12 @@ fn packages(text: &str) -> (String, BTreeSet<String>) {
 fn prepared(text: &str) -> Vec<&str> {
     let mut within = false;
     let mut is_kept = |line: &&str| {
-        let name = line.strip_suffix("() {").unwrap_or(line);
+        let call = line.trim_start();
+        let call = call.rsplit_once(" || ").map_or(call, |(_, call)| call);
+        let name = line.strip_suffix("() {").unwrap_or(call);
         let is_own = OF_FILES.contains(&name);
         let kept = !within && !is_own && !line.is_empty();
-        within = (within || is_own && name != *line) && *line != "}";
+        within = (within || is_own && line.ends_with('{')) && *line != "}";
         kept
     };
     text.lines().filter(|line| is_kept(line)).collect()
@@ -378,6 +380,12 @@ mod tests {
         let with = |new: &str| handlers(path, &step("", "", "clock"), new, false);
         let servers = step(both, "name_servers\ntime_servers\n", "clock");
         assert_eq!(with(&servers), Some(BTreeSet::from([Handler::Boot])));
+        let parameters = step(
+            "sysctls() {\n  c\n}\n",
+            "  sysctls\n[ -n \"$A\" ] || sysctls\n",
+            "clock",
+        );
+        assert_eq!(with(&parameters), Some(BTreeSet::from([Handler::Boot])));
         assert_eq!(with(&step(both, "name_servers\n", "swap")), None);
         assert_eq!(with(&step("swap() {\n  c\n}\n", "", "clock")), None);
     }

@@ -76,7 +76,7 @@ pub fn run(args: &Adopt) -> Result<(), Failure> {
     if begun.is_none() {
         write_bundle(args, &bundle)?;
     }
-    state.place(state.prepare(&record)?)?;
+    state.place(state.prepare(&record.to_yaml()?)?)?;
     tell(&state, &record);
     Ok(())
 }
@@ -119,7 +119,8 @@ fn is_same(one: &Path, other: &Path) -> bool {
 fn begun(args: &Adopt, state: &State) -> Result<Option<Bundle>, Failure> {
     let bundle = bundle_path(&inputs(args));
     if state.record().is_some() {
-        let help = "the cluster is adopted already; `firelay plan` compares it with the spec";
+        let help =
+            "the cluster is adopted already; `firelay plan --kubeconfig FILE` compares the record with its machines";
         return Err(exists(&state.path, help));
     }
     match is_missing(&bundle) {
@@ -191,13 +192,8 @@ impl Evidence {
         let files = pki_files(&args.pki, &mut source);
         let (roots, mut findings) = pki::roots(&files, OffsetDateTime::now_utc());
         let first = source.texts().len();
-        for path in &args.from {
-            add_objects(path, &mut source)?;
-        }
-        let authority = match &args.kubeconfig {
-            Some(path) => fetch::add(path, args.context.as_deref(), &mut source)?,
-            None => None,
-        };
+        let kubeconfig = args.kubeconfig.as_deref().map(|path| (path, args.context.as_deref()));
+        let authority = read_cluster(&args.from, kubeconfig, &mut source)?;
         let (objects, broken) = Objects::read(&source, first);
         findings.extend(broken);
         let start = source.texts().get(first).map_or(0, |text| text.start);
@@ -242,6 +238,18 @@ impl Evidence {
         self.print();
         Failure::Refused(refusal("the cluster", &self.findings) + "; nothing was written")
     }
+}
+
+/// Reads the objects of a cluster from files, and with a kubeconfig from its API server, whose CA in the kubeconfig is returned.
+pub(super) fn read_cluster(
+    files: &[PathBuf],
+    kubeconfig: Option<(&Path, Option<&str>)>,
+    source: &mut Source,
+) -> Result<Option<String>, Failure> {
+    for path in files {
+        add_objects(path, source)?;
+    }
+    kubeconfig.map_or(Ok(None), |(path, context)| fetch::add(path, context, source))
 }
 
 /// Reads the files of a PKI. Each gets a place of its own, and no finding shows its text.

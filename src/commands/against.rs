@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     cli::{Inputs, SpecArgs, Verify},
+    record,
     tree::{MANIFEST, TreeReader, is_update},
 };
 
@@ -34,13 +35,15 @@ pub(super) fn findings(args: &Verify) -> Result<Vec<Finding>, Failure> {
     }
     let assembly = Assembly::new(&project, &bundle, last.founded)?;
     let assembly = assembly.dated(last.generations.clone(), last.administrator_issued_at);
-    // A script is the difference of two specs, and one of them is gone: its own digest in the manifest has to do.
-    let scripts = last.files.iter().filter(|file| is_update(&file.path));
+    // A script is the difference of two specs, and one of them is gone; the record depends on earlier renders. Their own digests in the
+    // manifest have to do.
+    let scripts = { last.files.iter() }.filter(|file| is_update(&file.path) || file.path == record::COPY);
     let mut rendered = Rendered::of(&project, &assembly, scripts.cloned().collect(), args.tree.path())?;
     // A render of some machines takes the digests of theirs away.
     let mut inputs = kept::inputs(&project, &assembly, &rendered.manifest.files);
     inputs.retain(|name, _| last.inputs.contains_key(name));
     rendered.manifest.inputs = inputs;
+    rendered.manifest.records.clone_from(&last.records);
     let own =
         fs::read(args.tree.path().join(MANIFEST)).map_err(|error| Failure::file("read", args.tree.path(), &error))?;
     let from_disk = |path: &str| fs::read(args.tree.path().join(path));

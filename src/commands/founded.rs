@@ -25,7 +25,7 @@ pub fn run(args: &Founded) -> Result<(), Failure> {
         )));
     };
     let founded_at = at.or(record.founded_at).unwrap_or_else(|| whole_second(now));
-    let prepared = state.prepare(&record.founded(founded_at))?;
+    let prepared = state.prepare(&record.founded(founded_at).to_yaml()?)?;
     let unchanged = prepared.is_none();
     state.place(prepared)?;
     streams::tell(match unchanged {

@@ -16,7 +16,7 @@ use super::{
     last_tree::LastTree,
     plan::{self, Pair},
     project::Project,
-    state::{Apply, Applying, ORDER, SETTINGS_ALONE, Update, same_cluster},
+    state::{Apply, Applying, ORDER, SETTINGS_ALONE, Update, copied, same_cluster},
     streams::{self, counted},
 };
 use crate::{
@@ -87,7 +87,16 @@ impl<'a> Base<'a> {
         };
         let reader = TreeReader::open(from)?;
         same_cluster(from, Some(&reader.manifest), &project.plan.name, update.bundle())?;
-        refuse_skipped(from, &reader.manifest, &project.plan.kubernetes.version)?;
+        let plan = &project.plan;
+        let kubernetes = reader.manifest.kubernetes_version.parse().ok();
+        refuse_skipped(from, "Kubernetes", kubernetes.as_ref(), &plan.kubernetes.version)?;
+        let etcd = copied(from, &reader.manifest)?.filter(|_| plan.etcd.external);
+        refuse_skipped(
+            from,
+            "etcd",
+            etcd.as_ref().map(|text| &text.record.etcd),
+            &plan.etcd.version,
+        )?;
         Ok(Self {
             args,
             manifest: reader.manifest,
@@ -104,10 +113,10 @@ impl<'a> Base<'a> {
         manifest: &Manifest,
     ) -> Result<Written, Failure> {
         let mut changes = self.changes(project, update, tree, manifest)?;
+        let first = first_of(&changes);
         let wanted = |name: &str| self.args.node.is_empty() || self.args.node.iter().any(|own| own == name);
         changes.retain(|(change, _)| wanted(&change.name));
         let (bundle, version) = (update.bundle(), project.plan.kubernetes.version.to_string());
-        let first = first_of(&changes);
         let upgrades = first.is_some() && self.manifest.kubernetes_version != version;
         let machines = |manifest| record::machines_of_tree(bundle, manifest);
         let (old, new) = (machines(&self.manifest), machines(manifest));
@@ -273,17 +282,15 @@ fn first_of(changes: &[(MachineChange, Option<Pair>)]) -> Option<String> {
     changes.find(upgrades).map(|change| change.name.clone())
 }
 
-/// kubeadm goes neither back nor over a minor; the record checks this for the tree in place.
-fn refuse_skipped(from: &Path, manifest: &Manifest, new: &Version) -> Result<(), Failure> {
-    let old: Option<Version> = manifest.kubernetes_version.parse().ok();
-    let goes = old.is_some_and(|old| old.major == new.major && old <= *new && new.minor - old.minor <= MINOR_STEPS);
-    match goes {
-        true => Ok(()),
-        false => Err(Failure::Refused(format!(
-            "{} is of Kubernetes {}, and the spec of {new}: kubeadm goes neither back nor over a minor\n  \
+/// Kubernetes and etcd go neither back nor over a minor; the record checks this for the tree in place.
+fn refuse_skipped(from: &Path, program: &str, old: Option<&Version>, new: &Version) -> Result<(), Failure> {
+    let goes = |old: &&Version| old.major == new.major && *old <= new && new.minor - old.minor <= MINOR_STEPS;
+    match old.filter(|old| !goes(old)) {
+        None => Ok(()),
+        Some(old) => Err(Failure::Refused(format!(
+            "{} is of {program} {old}, and the spec of {new}: {program} goes neither back nor over a minor\n  \
              = help: write an update for each minor, and run them one after the other",
             from.display(),
-            manifest.kubernetes_version
         ))),
     }
 }

@@ -6,15 +6,18 @@ mod founding;
 mod report;
 mod route;
 
+use firelay_yaml::diagnostic::{Diagnostic, Source};
 use time::OffsetDateTime;
 
 use super::{
+    adopt::read_cluster,
     bundle::{bundle_path, refuse_lost},
     failure::Failure,
-    project::Project,
+    project::{Project, print_findings, refusal},
     state::{Applying, Rendering, State, Update, same_cluster},
 };
 use crate::{
+    adopt::{Objects, living},
     changes::Counts,
     cli::{Findings, Plan},
     tree::TreeReader,
@@ -36,6 +39,29 @@ pub fn run(args: &Plan) -> Result<(), Failure> {
     }
 }
 
+/// The machines that run, compared with the record. Nobody else knows what is in the cluster.
+fn drift(args: &Plan, update: &Update<'_>) -> Result<Vec<Diagnostic>, Failure> {
+    let kubeconfig = args.kubeconfig.as_deref().map(|path| (path, args.context.as_deref()));
+    if kubeconfig.is_none() && args.from.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(record) = update.base() else {
+        return Err(Failure::Usage(
+            "there is no record that could be compared with the cluster\n  = help: firelay adopt, or firelay render, writes it".to_owned(),
+        ));
+    };
+    let mut source = Source::default();
+    read_cluster(&args.from, kubeconfig, &mut source)?;
+    let (objects, broken) = Objects::read(&source, 0);
+    match broken.is_empty() {
+        true => Ok(living::compare(&objects, record)),
+        false => {
+            print_findings(&source, &broken);
+            Err(Failure::Refused(refusal("the cluster", &broken)))
+        }
+    }
+}
+
 /// Prints the plan; the verdict about it, or the reason why there is none.
 fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     let project = Project::load(&args.inputs.spec)?;
@@ -47,6 +73,7 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     let last = TreeReader::open_last(&args.out)?;
     let manifest = last.as_ref().map(|last| &last.manifest);
     same_cluster(&args.out, manifest, &project.plan.name, &bundle)?;
+    let state = state.with_tree(&args.out, manifest, args.state.adopt_tree)?;
     let rendering = Rendering {
         args: &args.state,
         out: &args.out,
@@ -65,6 +92,7 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     update.check_members(&changes);
     update.check_upgrade(&changes);
     update.check_configuration(&changes);
+    update.findings.extend(drift(args, &update)?);
     update.accept();
     let counts = Counts::of(&changes, update.applied_manifests().is_some());
     let upgrades = route::upgrades(&project, &update, args);

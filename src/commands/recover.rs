@@ -4,6 +4,7 @@
 use std::{fmt::Write as _, fs, path::Path};
 
 use serde::Serialize;
+use time::OffsetDateTime;
 
 use super::{
     failure::{Failure, shell_word},
@@ -71,7 +72,9 @@ pub fn run(args: &Recover) -> Result<(), Failure> {
     let recovery = Recovery {
         cluster: &plan.name,
         snapshot: &args.snapshot,
-        steps: steps(plan, args, founder, lost),
+        steps: steps(plan, args, founder, |node| {
+            lost(node) || has_ended(plan, state.record(), node, OffsetDateTime::now_utc())
+        }),
     };
     streams::report(args.output, &recovery, || recovery.text())
 }
@@ -224,8 +227,15 @@ fn refuse_unrendered(out: &Path, running: &[&NodePlan]) -> Result<(), Failure> {
     }
 }
 
-/// One member is founded from the snapshot, those that run join it, and lost ones are created anew.
-fn steps(plan: &Plan, args: &Recover, founder: &NodePlan, lost: impl Fn(&NodePlan) -> bool) -> Vec<Step> {
+/// Whether the certificates in the document of a control plane have ended. After firelay-reset it joins with these, and not with those that
+/// it has renewed.
+fn has_ended(plan: &Plan, record: Option<&Record>, node: &NodePlan, now: OffsetDateTime) -> bool {
+    let own = record.and_then(|record| record.machines.get(&node.name));
+    !plan.etcd.external && own.is_some_and(|own| own.issued_at + plan.pki.leaf_validity <= now)
+}
+
+/// One member is founded from the snapshot, those that run join it, and those that cannot are created anew.
+fn steps(plan: &Plan, args: &Recover, founder: &NodePlan, is_anew: impl Fn(&NodePlan) -> bool) -> Vec<Step> {
     let on = |node: &NodePlan, purpose: &str, commands: &[&str]| Step {
         machine: Some(node.name.clone()),
         purpose: purpose.to_owned(),
@@ -258,9 +268,9 @@ fn steps(plan: &Plan, args: &Recover, founder: &NodePlan, lost: impl Fn(&NodePla
         true => &["firelay-recover --join --yes", "firelay-status"],
         false => &["firelay-reset --yes", "systemctl start firelay", "firelay-status"],
     };
-    let running = others().filter(|node| !lost(node));
+    let running = others().filter(|node| !is_anew(node));
     steps.extend(running.map(|node| on(node, purpose, join)));
-    steps.extend(anew(plan, &args.out, others().filter(|node| lost(node))));
+    steps.extend(anew(plan, &args.out, others().filter(|node| is_anew(node))));
     let machine = if plan.etcd.external { plan.founder() } else { founder };
     steps.push(on(machine, "see that all is well", &["firelay-status --cluster"]));
     steps
@@ -273,7 +283,8 @@ fn anew<'p>(plan: &Plan, out: &Path, lost: impl Iterator<Item = &'p NodePlan>) -
     let nodes = (!plan.etcd.external).then(|| format!("{kubectl} delete node {}", names.join(" ")));
     (!names.is_empty()).then(|| Step {
         machine: None,
-        purpose: "delete the Nodes of lost machines, and create these anew, one after the other".to_owned(),
+        purpose: "delete the Nodes of machines that are lost or whose documents have ended, and create these anew, one after the other"
+            .to_owned(),
         commands: nodes.into_iter().chain([render]).collect(),
     })
 }

@@ -60,6 +60,7 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         return print(args, &project, &nodes, &secrets, &state);
     }
     let tree = begin(args, &project, &secrets.bundle)?;
+    let state = state.with_tree(&args.out, tree.last(), args.state.adopt_tree)?;
     let applying = in_place.map_or(Applying::NEVER, scripts::applying);
     let mut update = update(args, &project, &secrets, &state, (tree.last(), applying), &nodes)?;
     let base = in_place
@@ -197,10 +198,14 @@ fn place(
     state: &State,
     update: &Update<'_>,
     tree: TreeWriter,
-    manifest: Manifest,
+    mut manifest: Manifest,
 ) -> Result<tree::Report, Failure> {
+    state.refuse_changed()?;
+    let text = update.next.to_yaml()?;
+    manifest.records = state.records_before(tree.last(), &text);
+    tree.put(ManifestFile::new(record::COPY), text.as_bytes())?;
     secrets.save(&tree)?;
-    let record = state.prepare(&update.next)?;
+    let record = state.prepare(&text)?;
     let finished = progress::during("writing the files", || tree.finish(manifest))?;
     state.place(record)?;
     if !secrets.new {
@@ -518,6 +523,7 @@ fn keep_others(args: &Render, tree: &TreeWriter, manifest: &Manifest, nodes: &[N
     let other = |file: &ManifestFile| {
         !variables::is_one(&file.path)
             && !is_update(&file.path)
+            && file.path != record::COPY
             && !nodes.iter().any(|node| file.node.as_ref() == Some(&node.name))
     };
     Ok(tree.keep(other)?)

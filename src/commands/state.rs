@@ -13,16 +13,21 @@ use std::{
 pub use base::{AHEAD, ORDER, SETTINGS_ALONE, pending, refuse_foreign, same_cluster};
 pub use update::{Apply, Applying, Render as Rendering, Update, whole_second};
 
-use super::{bundle::is_missing, failure::Failure, project::refusal};
+use super::{bundle::is_missing, failure::Failure, project::refusal, streams};
 use crate::{
     cli::Inputs,
     disk::{self, Access, Prepared},
+    encoding::sha256_hex,
     record::{self, Record, RecordText},
+    tree::{Manifest, ManifestFile},
 };
 use firelay_yaml::diagnostic::{Diagnostic, Source};
 
 /// Ends of the names of bundles, in clear and sealed.
 const BUNDLES: [&str; 2] = [".secrets.yaml", ".secrets.yaml.age"];
+/// Digits of a digest by which a tree knows earlier records, and the number of records that it knows.
+const SHORT: usize = 16;
+const MOST_RECORDS: usize = 1000;
 /// Far more than the record of a hundred thousand machines.
 const LARGEST: u64 = 64 << 20;
 
@@ -31,19 +36,78 @@ const LARGEST: u64 = 64 << 20;
 pub struct State {
     /// The file.
     pub path: PathBuf,
-    /// Its content.
+    /// The record: of the file, or of a tree that is newer.
     pub text: Option<RecordText>,
+    /// The content of the file.
+    written: Option<String>,
 }
 
 impl State {
     /// Reads the record that a flag names, or that of the bundle.
     pub fn open(flag: Option<&Path>, inputs: &Inputs) -> Result<Self, Failure> {
         let path = record_path(flag, inputs);
-        let text = read(&path)?.map(|text| RecordText::parse(&path.display().to_string(), &text));
-        match text.transpose() {
-            Ok(text) => Ok(Self { path, text }),
-            Err(refused) => Err(refuse(&refused.source, &refused.findings)),
+        let written = read(&path)?;
+        let text = written.as_ref().map(|text| parse(&path, text)).transpose()?;
+        Ok(Self { path, text, written })
+    }
+
+    /// The same with the record of a tree that was written after this file: a run ended between the two, or somebody put an older record
+    /// back. A lost record comes from the tree where `adopts` asks for it.
+    pub fn with_tree(self, out: &Path, last: Option<&Manifest>, adopts: bool) -> Result<Self, Failure> {
+        let Some((last, copy)) = last.and_then(|last| Some((last, copy(out, last)?))) else {
+            return Ok(self);
+        };
+        let at = out.join(record::COPY);
+        let (path, tree) = (self.path.display(), out.display());
+        match &self.written {
+            Some(own) if *own != copy && last.records.contains(&short(own)) => streams::tell(format_args!(
+                "{tree} is newer than {path}: a render ended before it wrote the record, or this is an older one; firelay goes on from {}",
+                at.display()
+            )),
+            None if adopts => streams::tell(format_args!("{path} is made of {}", at.display())),
+            _ => return Ok(self),
         }
+        let text = Some(parse(&at, &copy)?);
+        Ok(Self { text, ..self })
+    }
+
+    /// Whether there is no file yet.
+    pub fn is_new(&self) -> bool {
+        self.written.is_none()
+    }
+
+    /// The records before the next one, for the manifest of a tree.
+    pub fn records_before(&self, last: Option<&Manifest>, next: &str) -> Vec<String> {
+        let copy = last.and_then(of_copy).map(|file| file.sha256[..SHORT].to_owned());
+        let mut records = last.map(|last| last.records.clone()).unwrap_or_default();
+        let later = [copy, self.written.as_deref().map(short)].into_iter().flatten();
+        let later: Vec<_> = later.collect();
+        records.retain(|own| !later.contains(own));
+        records.extend(later);
+        records.dedup();
+        records.retain(|own| *own != short(next));
+        records.split_off(records.len().saturating_sub(MOST_RECORDS))
+    }
+
+    /// Refuses to replace a record that somebody else has written since this run has read it.
+    pub fn refuse_changed(&self) -> Result<(), Failure> {
+        match read(&self.path)? == self.written {
+            true => Ok(()),
+            false => Err(Failure::Refused(format!(
+                "{} has changed while this run worked: another one wrote it\n  = help: run it again; nothing was written",
+                self.path.display()
+            ))),
+        }
+    }
+
+    /// A tree that has no record.
+    pub(super) fn missing(&self, out: &Path) -> Failure {
+        let (path, out) = (self.path.display(), out.display());
+        Failure::Refused(format!(
+            "{out} was rendered before, and its record {path} is missing (FL1204)\n  \
+             = help: bring {path} back from version control, or name it with --state\n  \
+             = help: if it is lost, --adopt-tree takes the one of the last render into {out}"
+        ))
     }
 
     /// The record.
@@ -80,10 +144,8 @@ impl State {
     }
 
     /// Writes the next record beside its place. `None` if nothing changes.
-    pub fn prepare(&self, record: &Record) -> Result<Option<Prepared>, Failure> {
-        let text = record.to_yaml()?;
-        let last = self.text.as_ref().and_then(|text| text.source.texts().first());
-        if last.is_some_and(|last| last.text == text) {
+    pub fn prepare(&self, text: &str) -> Result<Option<Prepared>, Failure> {
+        if self.written.as_deref() == Some(text) {
             return Ok(None);
         }
         // Behind a link the file itself is replaced.
@@ -105,6 +167,29 @@ impl State {
             self.path.display()
         ))
     }
+}
+
+fn parse(path: &Path, text: &str) -> Result<RecordText, Failure> {
+    RecordText::parse(&path.display().to_string(), text).map_err(|refused| refuse(&refused.source, &refused.findings))
+}
+
+/// The record in a tree, as the render left it.
+pub fn copied(out: &Path, last: &Manifest) -> Result<Option<RecordText>, Failure> {
+    let text = copy(out, last).map(|text| parse(&out.join(record::COPY), &text));
+    text.transpose()
+}
+
+fn copy(out: &Path, last: &Manifest) -> Option<String> {
+    let text = fs::read_to_string(out.join(&of_copy(last)?.path)).ok()?;
+    (sha256_hex(text.as_bytes()) == of_copy(last)?.sha256).then_some(text)
+}
+
+fn of_copy(last: &Manifest) -> Option<&ManifestFile> {
+    last.files.iter().find(|file| file.path == record::COPY)
+}
+
+fn short(text: &str) -> String {
+    sha256_hex(text.as_bytes())[..SHORT].to_owned()
 }
 
 fn refuse(source: &Source, findings: &[Diagnostic]) -> Failure {

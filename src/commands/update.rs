@@ -25,7 +25,9 @@ pub fn run(args: &cli::Update) -> Result<(), Failure> {
 
 /// Records that all machines have what was rendered, and removes the scripts that brought it. Another clone has the record alone.
 fn done(args: &cli::Update) -> Result<(), Failure> {
+    let last = TreeReader::open_last(&args.out)?.map(|tree| tree.manifest);
     let state = State::open(args.state.file.as_deref(), &args.inputs)?;
+    let state = state.with_tree(&args.out, last.as_ref(), false)?;
     let pending = state.record().filter(|record| record.pending().is_some());
     let has_tree = args.out.join(MANIFEST).exists();
     if let Some(record) = state.record().filter(|_| has_tree) {
@@ -35,7 +37,7 @@ fn done(args: &cli::Update) -> Result<(), Failure> {
         clear(&args.out)?;
     }
     let Some(record) = pending else { return Ok(()) };
-    state.place(state.prepare(&record.done())?)?;
+    state.place(state.prepare(&record.done().to_yaml()?)?)?;
     streams::tell(format_args!(
         "{}: all machines have Kubernetes {} and the last step of keys; commit it",
         state.path.display(),

@@ -205,7 +205,7 @@ fn context(plan: &Plan, node: &NodePlan, founder: bool) -> Value {
         "update": false,
         "backup": etcd::backup(plan, node).is_some(),
         "kms": node.roles.control_plane && keys_are_served,
-        "cluster_status": reports_on_cluster(node, founder),
+        "cluster_status": node.roles.control_plane && !is_short(node, founder),
     });
     // A folder of files is fetched.
     context["trees"] = node
@@ -223,6 +223,7 @@ fn context(plan: &Plan, node: &NodePlan, founder: bool) -> Value {
     // An image may enforce SELinux until the chain ends that.
     context["selinux"] = (node.os.selinux != Selinux::Absent).into();
     context["network_manager"] = json!(node.os.network);
+    context["short_reset"] = is_short(node, founder).into();
     context["kubernetes"] = node.roles.kubernetes().into();
     // Label of pods that no drain evicts, or nothing.
     context["undrained"] = plan.updates().map_or("", |(_, updates)| &updates.undrained).into();
@@ -231,14 +232,14 @@ fn context(plan: &Plan, node: &NodePlan, founder: bool) -> Value {
     context
 }
 
-/// A founder's document on EC2 has no room for the report on the whole cluster.
-fn reports_on_cluster(node: &NodePlan, founder: bool) -> bool {
-    node.roles.control_plane && !(founder && is_small(node))
+/// A founder's document on EC2 has no room for the report on the whole cluster, and for all that a reset cleans.
+fn is_short(node: &NodePlan, founder: bool) -> bool {
+    founder && is_small(node)
 }
 
-/// A founder's document on EC2 has no room for the public keys of its certificates, which the machine can compute. A payload has.
+/// Nor for the public keys of its certificates, which the machine can compute. A payload has.
 pub(super) fn leaves_out_public_keys(node: &NodePlan, founder: bool) -> bool {
-    founder && is_small(node) && node.delivery.pointer.is_none()
+    is_short(node, founder) && node.delivery.pointer.is_none()
 }
 
 /// OCI runtimes of add-ons that the node fetches.

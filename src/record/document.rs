@@ -1,9 +1,6 @@
 //! The YAML form of a record.
 
-use std::path::Path;
-
 use super::Record;
-use crate::tree::MANIFEST;
 use firelay_yaml::{
     Node, Tree,
     diagnostic::{Diagnostic, Source, Span},
@@ -78,14 +75,6 @@ impl RecordText {
         let place = self.source.place(self.span(path).start);
         let line = place.rsplit_once(':').map_or(place.as_str(), |(line, _)| line);
         line.to_owned()
-    }
-
-    /// The line that has a version. If a tree is newer than the record, `base` has its versions, and the place is its manifest.
-    pub fn version_line(&self, path: &[&str], base: &Record, out: &Path) -> String {
-        match base.version(path) == self.record.version(path) {
-            true => self.line(path),
-            false => out.join(MANIFEST).display().to_string(),
-        }
     }
 }
 

@@ -37,13 +37,15 @@ use crate::{
 };
 
 /// Programs with a version in the record.
-const KUBERNETES: &str = "kubernetes";
 const ETCD: &str = "etcd";
 const CONTAINERD: &str = "containerd";
 const CRIO: &str = "crio";
 
 /// Name of a record beside a spec whose bundle has no name of its own.
 pub const FILE: &str = "firelay.state.yaml";
+
+/// Name of the copy in a tree. If a run ends before it has written the record, or somebody puts an older one back, the copy is newer.
+pub const COPY: &str = "record.yaml";
 
 /// Settings that only the founder applies: parts of kubeadm's configuration, and manifests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -370,48 +372,6 @@ impl Record {
         }
     }
 
-    /// The record of a tree whose own was lost. The plan is that of today's spec.
-    pub fn of_tree(plan: &Plan, bundle: &Bundle, tree: &Manifest, now: OffsetDateTime) -> Self {
-        Self {
-            founded_at: tree.founded.then_some(now),
-            administrator: tree.administrator_issued_at,
-            machines: machines_of_tree(bundle, tree),
-            ..Self::new(plan, bundle).with_versions_of(tree)
-        }
-    }
-
-    /// The same record with the versions of a tree. A tree of an earlier version has that of Kubernetes alone.
-    fn with_versions_of(self, tree: &Manifest) -> Self {
-        let version = |name: &str| tree.versions.get(name)?.parse().ok();
-        let runtimes = match tree.versions.is_empty() {
-            true => [self.containerd, self.crio],
-            false => [CONTAINERD, CRIO].map(version),
-        };
-        let [containerd, crio] = runtimes;
-        Self {
-            kubernetes: tree.kubernetes_version.parse().unwrap_or(self.kubernetes),
-            etcd: version(ETCD).unwrap_or(self.etcd),
-            containerd,
-            crio,
-            ..self
-        }
-    }
-
-    /// The versions that a tree of this record names: those of all machines, and those of single ones.
-    pub fn name_versions(&self, tree: &mut Manifest) {
-        let programs = [ETCD, CONTAINERD, CRIO].into_iter();
-        let named = programs.filter_map(|name| Some((name.to_owned(), self.program(name)?.to_string())));
-        tree.versions = named.collect();
-        let own = |machine: &MachineRecord| {
-            let versions = machine.versions.iter();
-            versions
-                .map(|(name, version)| (name.clone(), version.to_string()))
-                .collect()
-        };
-        let differing = self.machines.iter().filter(|(_, machine)| !machine.versions.is_empty());
-        tree.machine_versions = differing.map(|(name, machine)| (name.clone(), own(machine))).collect();
-    }
-
     /// The same record with what a render of some machines leaves: others still have what the last whole render brought.
     #[must_use]
     pub fn kept_from(self, base: &Self) -> Self {
@@ -434,19 +394,9 @@ impl Record {
     /// The version of a program that all machines have, except those with one of their own.
     pub fn program(&self, name: &str) -> Option<&Version> {
         match name {
-            KUBERNETES => Some(&self.kubernetes),
             ETCD => Some(&self.etcd),
             CONTAINERD => self.containerd.as_ref(),
             CRIO => self.crio.as_ref(),
-            _ => None,
-        }
-    }
-
-    /// The version at a path of keys: of all machines, or of one.
-    fn version(&self, path: &[&str]) -> Option<&Version> {
-        match path {
-            ["machines", name, _, program] => self.machines.get(*name)?.versions.get(*program),
-            [program] => self.program(program),
             _ => None,
         }
     }
@@ -460,7 +410,7 @@ impl Record {
         ];
         let further = programs
             .into_iter()
-            .filter(|(name, version, runs)| *runs && self.program(name).is_some_and(|own| own != *version));
+            .filter(|(name, version, runs)| *runs && self.program(name) != Some(version));
         further
             .map(|(name, version, _)| (name.to_owned(), version.clone()))
             .collect()
@@ -493,11 +443,6 @@ pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, Ma
             files.entry(node).or_default().push(file);
         }
     }
-    let versions = |name: &str| {
-        let own = tree.machine_versions.get(name).into_iter().flatten();
-        own.filter_map(|(program, version)| Some((program.clone(), version.parse().ok()?)))
-            .collect()
-    };
     let machine = |(name, files): (&str, Vec<&ManifestFile>)| {
         let own = tree.generations.get(name).copied();
         let own = own.unwrap_or(Generation {
@@ -510,7 +455,7 @@ pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, Ma
             pool: files.iter().any(|file| file.pool),
             arch: None,
             addresses: Vec::new(),
-            versions: versions(name),
+            versions: BTreeMap::new(),
             generation: own.generation,
             issued_at: own.issued_at,
             digest: machine_digest(bundle, name, own.issued_at, &files),

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
-use super::{Record, Topology};
+use super::Record;
 use crate::{
     plan::{Plan, ProviderPlan},
     secrets::{Bundle, KeyKind},
-    tree::{Manifest, Role},
+    tree::Role,
 };
 
 /// The state that machines may still have.
@@ -50,36 +50,18 @@ impl Record {
         }
     }
 
-    /// The same record with the versions of a tree that is newer: machines may have either.
-    #[must_use]
-    pub fn brought_to(&self, tree: &Manifest) -> Self {
-        let mut new = self.clone().with_versions_of(tree);
-        let noted = new.pending_versions(self);
-        new.pending = (noted != Pending::default()).then_some(noted);
-        new
-    }
-
-    /// What is pending since earlier renders, and the versions of `base` that are not those of this record.
-    fn pending_versions(&self, base: &Self) -> Pending {
-        let is_external = self.fixed.etcd == Topology::External;
+    /// Notes what this render brings to a running cluster, beside what is pending since earlier ones.
+    pub fn note_pending(&mut self, base: &Self, bundle: &Bundle, plan: &Plan) {
         let last = base.pending().cloned().unwrap_or_default();
         let oldest =
             |noted: Option<Version>, old: &Version, new: &Version| noted.or_else(|| (old != new).then(|| old.clone()));
-        Pending {
-            kubernetes: oldest(last.kubernetes, &base.kubernetes, &self.kubernetes),
-            etcd: oldest(last.etcd, &base.etcd, &self.etcd).filter(|_| is_external),
-            ..last
-        }
-    }
-
-    /// Notes what this render brings to a running cluster, beside what is pending since earlier ones.
-    pub fn note_pending(&mut self, base: &Self, bundle: &Bundle, plan: &Plan) {
-        let last = self.pending_versions(base);
         let rotates = bundle.rotating().is_some_and(|keys| keys.kind() != KeyKind::Token);
         let noted = Pending {
+            kubernetes: oldest(last.kubernetes, &base.kubernetes, &self.kubernetes),
+            etcd: oldest(last.etcd, &base.etcd, &self.etcd).filter(|_| plan.etcd.external),
             addresses: self.still_known(base, plan),
             keys: last.keys || (rotates && bundle.is_step_after(&base.bundle)) || self.steps_from(base),
-            ..last
+            done: false,
         };
         self.pending = (noted != Pending::default()).then_some(noted);
     }
@@ -118,9 +100,13 @@ impl Record {
 
     /// Whether encryption or issuers take a step. A record of an earlier version does not have them.
     fn steps_from(&self, base: &Self) -> bool {
-        let encrypts = base.encryption.is_some() && self.encryption != base.encryption;
-        let resources = !base.encrypted_resources.is_empty() && self.encrypted_resources != base.encrypted_resources;
         let issues = !base.token_issuers.is_empty() && self.token_issuers != base.token_issuers;
-        encrypts || resources || issues
+        self.encrypts_otherwise(base) || issues
+    }
+
+    /// Whether keys or resources of encryption are not those of `base`.
+    pub fn encrypts_otherwise(&self, base: &Self) -> bool {
+        let keys = base.encryption.is_some() && self.encryption != base.encryption;
+        keys || !base.encrypted_resources.is_empty() && self.encrypted_resources != base.encrypted_resources
     }
 }

@@ -3,10 +3,7 @@
 //! Sources: kubeadm's version policy (cmd/kubeadm/app/phases/upgrade/policy.go), the Kubernetes version skew policy, and
 //! etcd's upgrade guides, each of which goes over one minor.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use firelay_yaml::{
     Node,
@@ -112,8 +109,6 @@ pub struct Change<'a> {
     pub spec: Option<&'a Node<'static>>,
     /// The profile of the running minor, if firelay still has it.
     pub running: Option<&'a KubernetesProfile>,
-    /// The directory of the tree.
-    pub out: &'a Path,
     /// When the cluster was founded.
     pub founded_at: OffsetDateTime,
     /// The present.
@@ -155,10 +150,6 @@ impl<'a> Change<'a> {
         let keys = self.record.pending().is_some_and(|own| own.keys);
         let recorded = || format!("{} says that control planes may lack it", self.text.line(&["pending"]));
         script.or_else(|| keys.then(recorded))
-    }
-
-    fn version_line(&self, path: &[&str]) -> String {
-        self.text.version_line(path, self.record, self.out)
     }
 
     /// The place of the value at a path of the spec, if it has it.
@@ -362,7 +353,7 @@ impl<'a> Change<'a> {
         let finding = Diagnostic::error("FL1212", message).at(self.place(&["kubernetes", "version"]));
         let finding = finding.label(format!(
             "{script} is there, and machines that have not run it may be older than {old} ({})",
-            self.version_line(&["kubernetes"])
+            self.text.line(&["kubernetes"])
         ));
         Some(finding.help("run all scripts in their order, then firelay update --done"))
     }
@@ -375,10 +366,7 @@ impl<'a> Change<'a> {
         }
         let message = "the version of Kubernetes changes between two steps of a rotation of the CAs";
         let finding = Diagnostic::error("FL1227", message).at(self.place(&["kubernetes", "version"]));
-        let finding = finding.label(format!(
-            "the cluster runs {old} ({})",
-            self.version_line(&["kubernetes"])
-        ));
+        let finding = finding.label(format!("the cluster runs {old} ({})", self.text.line(&["kubernetes"])));
         Some(finding.help(format!(
             "keep {old} until the last step: firelay secrets rotate ca names the next one (docs/rotate.md)"
         )))
@@ -430,7 +418,7 @@ impl<'a> Change<'a> {
                 .label(format!(
                     "Kubernetes {} ({}) goes with etcd {}",
                     running.minor,
-                    self.version_line(&["kubernetes"]),
+                    self.text.line(&["kubernetes"]),
                     running.etcd
                 ));
             findings.push(finding.help(format!(
@@ -451,13 +439,10 @@ impl<'a> Change<'a> {
         self.goes_back(name, &old, new, place.or_else(|| self.place(&["runtime", "version"])))
     }
 
-    /// The lowest and the highest version of a program on the machines with these roles that are rendered.
+    /// The lowest version of a program on all machines with these roles, and the highest one on those that are rendered.
     fn running_versions(&self, program: &'a str, roles: &[Role]) -> [Option<Recorded<'a>>; 2] {
-        let machines = self
-            .rendered
-            .iter()
-            .filter_map(|node| self.record.machines.get_key_value(&node.name));
-        let machines = machines.filter(|(_, machine)| roles.iter().any(|role| machine.roles.contains(role)));
+        let has_role = |(_, machine): &(&String, &MachineRecord)| roles.iter().any(|role| machine.roles.contains(role));
+        let rendered = { self.rendered.iter() }.filter_map(|node| self.record.machines.get_key_value(&node.name));
         let version = |(name, machine): (&'a String, &'a MachineRecord)| match machine.versions.get_key_value(program) {
             Some((program, version)) => Some(Recorded {
                 version,
@@ -468,9 +453,12 @@ impl<'a> Change<'a> {
                 path: vec![program],
             }),
         };
-        let versions: Vec<_> = machines.filter_map(version).collect();
-        let lowest = versions.iter().min_by_key(|own| own.version).cloned();
-        [lowest, versions.into_iter().max_by_key(|own| own.version)]
+        let lowest = { self.record.machines.iter() }.filter(has_role).filter_map(version);
+        let highest = rendered.filter(has_role).filter_map(version);
+        [
+            lowest.min_by_key(|own| own.version),
+            highest.max_by_key(|own| own.version),
+        ]
     }
 
     /// A version that goes back.
@@ -479,7 +467,7 @@ impl<'a> Change<'a> {
         (new < *old).then(|| {
             let message = format!("{program} cannot go back from {old} to {new}");
             let finding = Diagnostic::error("FL1213", message).at(at);
-            let finding = finding.label(format!("the cluster runs {old} ({})", self.version_line(path)));
+            let finding = finding.label(format!("the cluster runs {old} ({})", self.text.line(path)));
             finding.help(format!(
                 "write {old}; data that a newer version stored may be unreadable for an older one"
             ))
@@ -502,7 +490,7 @@ impl<'a> Change<'a> {
             let finding = Diagnostic::error("FL1212", format!("{program} is upgraded one minor at a time")).at(at);
             let finding = finding.label(format!(
                 "the cluster runs {old} ({}), and {new} is more than one minor on",
-                self.version_line(path)
+                self.text.line(path)
             ));
             finding.help(format!(
                 "go by way of {}, each when every machine runs the one before",

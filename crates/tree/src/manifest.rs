@@ -21,12 +21,6 @@ pub struct Manifest {
     pub firelay_version: String,
     /// Version of Kubernetes.
     pub kubernetes_version: String,
-    /// Versions of etcd and of the container runtime, by name. Absent in trees of earlier versions.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub versions: BTreeMap<String, String>,
-    /// Those of machines that a render of some machines brought to other ones, by name of the machine.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub machine_versions: BTreeMap<String, BTreeMap<String, String>>,
     /// The fingerprint of the bundle with the secrets.
     pub bundle_fingerprint: String,
     /// The cluster exists: no document is a founder's.
@@ -46,6 +40,9 @@ pub struct Manifest {
     /// A keyed digest of what the documents of a worker were made from, by name. A render keeps documents with the same one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, String>,
+    /// SHA-256 of the records before the one in the tree, shortened, the last one at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<String>,
     /// Ports that machines must reach on each other, for firewalls and security groups.
     #[serde(default)]
     pub ports: Vec<ManifestPort>,
@@ -93,13 +90,12 @@ impl Manifest {
             cluster: cluster.to_owned(),
             firelay_version: env!("CARGO_PKG_VERSION").to_owned(),
             kubernetes_version: kubernetes_version.to_owned(),
-            versions: BTreeMap::new(),
-            machine_versions: BTreeMap::new(),
             bundle_fingerprint: bundle_fingerprint.to_owned(),
             founded: false,
             generations: BTreeMap::new(),
             administrator_issued_at: None,
             inputs: BTreeMap::new(),
+            records: Vec::new(),
             ports: Vec::new(),
             files: Vec::new(),
         }

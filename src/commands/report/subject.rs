@@ -83,6 +83,7 @@ pub(super) fn of_spec(
     let state = State::open(args.state.as_deref(), &args.inputs)?;
     let last = TreeReader::open_last(&args.tree)?.map(|tree| tree.manifest);
     same_cluster(&args.tree, last.as_ref(), &project.plan.name, &bundle)?;
+    let state = state.with_tree(&args.tree, last.as_ref(), false)?;
     let flags = StateArgs::default();
     let rendering = Rendering {
         args: &flags,

@@ -13,9 +13,8 @@ use super::{
     super::{
         failure::Failure,
         last_tree::{Damage, LastTree},
-        streams,
     },
-    Rendering, State, Update, whole_second,
+    Rendering, State, Update,
 };
 use crate::{
     record::{Edited, MachineRecord, Record, RecordText},
@@ -141,7 +140,17 @@ impl Update<'_> {
                             "bring the spec to what was committed with this record, and render; or {remove}"
                         ))
                 }
-                _ => {
+                std::cmp::Ordering::Greater => {
+                    let message = format!(
+                        "{out} is newer than the record: {name} is of generation {tree} there, and of {record} here"
+                    );
+                    let finding = Diagnostic::error("FL1206", message).label("another render wrote this record");
+                    finding.help(format!(
+                        "bring the record of the last render into {out} back from version control, or merge both; if no machine has the \
+                         documents of {out}, remove it and render again"
+                    ))
+                }
+                std::cmp::Ordering::Equal => {
                     let message = format!(
                         "{out} has another document of {name} than the record says, both of generation {record}"
                     );
@@ -240,75 +249,18 @@ pub(super) fn refuse_part_of_step(
     }
 }
 
-/// The record with machines of which the tree has a newer document: a render ended before it wrote the record.
-pub(super) fn caught_up(
-    record: &Record,
-    last: Option<&Manifest>,
-    tree: &BTreeMap<String, MachineRecord>,
-    render: &Rendering<'_>,
-) -> Record {
+/// The record before a render, with what this bundle and the tree know of it.
+pub(super) fn before(record: &Record, tree: &BTreeMap<String, MachineRecord>, render: &Rendering<'_>) -> Record {
     let mut base = record.clone();
-    let is_newer = |(name, own): &(&String, &MachineRecord)| {
-        record
-            .machines
-            .get(*name)
-            .is_none_or(|recorded| recorded.generation < own.generation)
-    };
-    let newer: Vec<_> = tree.iter().filter(is_newer).collect();
-    if let Some((first, _)) = newer.first() {
-        streams::tell(format_args!(
-            "{} is newer than the record ({}{}): a render ended before it wrote the record, or this is an older one; firelay goes on from the tree",
-            render.out.display(),
-            first,
-            if newer.len() > 1 { " and others" } else { "" }
-        ));
-    }
-    if let Some(last) = last.filter(|_| !newer.is_empty()) {
-        base = base.brought_to(last);
-    }
     // A record of an earlier version does not know which ones are pools.
     for (name, own) in &mut base.machines {
         own.pool |= tree.get(name).is_some_and(|last| last.pool);
     }
-    // The tree has no addresses: other machines may know those of the record.
-    let addresses = |name: &String| record.machines.get(name).map(|own| own.addresses.clone());
-    let with_addresses = |(name, own): (&String, &MachineRecord)| MachineRecord {
-        addresses: addresses(name).unwrap_or_default(),
-        ..own.clone()
-    };
-    let newer = newer
-        .into_iter()
-        .map(|machine| (machine.0.clone(), with_addresses(machine)));
-    base.machines.extend(newer);
     // The bundle names the step before this one, so its CAs were those of this cluster.
     if render.bundle.other_authorities().is_some() && render.bundle.is_step_after(&record.bundle) {
         base.fixed.authorities = Record::new(&render.project.plan, render.bundle).fixed.authorities;
     }
-    if let Some(last) = last {
-        base.administrator = base.administrator.max(last.administrator_issued_at);
-    }
     base
-}
-
-/// The record of a tree that has none, if that is wanted.
-pub(super) fn adopted(last: &Manifest, state: &State, render: &Rendering<'_>) -> Result<Record, Failure> {
-    let (path, out) = (state.path.display(), render.out.display());
-    if !render.args.adopt_tree {
-        return Err(Failure::Refused(format!(
-            "{out} was rendered before, and its record {path} is missing (FL1204)\n  \
-             = help: bring {path} back from version control, or name it with --state\n  \
-             = help: if there never was one, --adopt-tree makes it of this tree and of the values of today's spec"
-        )));
-    }
-    let (plan, now) = (&render.project.plan, whole_second(render.now));
-    streams::tell(format_args!(
-        "{path} is made of {out}; ranges, domain and topology are those of today's spec{}",
-        match last.founded {
-            true => ", and the founding has today's date: `firelay founded --at TIME` corrects it",
-            false => "",
-        }
-    ));
-    Ok(Record::of_tree(plan, render.bundle, last, now))
 }
 
 /// The bundle of a cluster that exists, without a record: a render would found it a second time. Only keys of a founded cluster rotate.

@@ -46,7 +46,6 @@ impl Update<'_> {
             rotating: bundle.other_authorities().is_some(),
             spec: project.spec.root(),
             running: profile.map(|profile| &**profile),
-            out: self.render.out,
             founded_at: self.next.founded_at.unwrap_or(now),
             now,
         })

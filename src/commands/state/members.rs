@@ -1,6 +1,9 @@
 //! etcd's members while machines come, go and are replaced: their quorum, their number, and their addresses.
 
+use std::collections::BTreeSet;
+
 use firelay_yaml::diagnostic::{Diagnostic, Span};
+use semver::Version;
 
 use super::Update;
 use crate::{
@@ -26,26 +29,19 @@ impl Update<'_> {
         }
         let changes: Vec<_> = changes.iter().filter(|change| !change.known).cloned().collect();
         let findings = [
-            self.lost_quorum(&changes),
-            self.lost_addresses(&changes),
+            self.lost_quorum(&changes).or_else(|| self.lost_addresses(&changes)),
+            self.last_server(&changes),
             self.lost_servers(&changes),
         ];
         self.findings.extend(findings.into_iter().flatten());
     }
 
-    /// Without a third member a quorum does not bear the loss of one. Nobody knows whether a machine takes an unknown change in place.
+    /// Without a third member a quorum does not bear the loss of one.
     fn lost_quorum(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
-        let before = self.members_before();
-        let is_old = |change: &&MachineChange| before.contains(&change.name.as_str());
-        let members = changes.iter().filter(|change| self.is_member(&change.roles));
-        let (old, new): (Vec<_>, Vec<_>) = members.partition(is_old);
-        // A worker that becomes a control plane is created anew, and joins etcd.
-        let joins = |change: &&&MachineChange| matches!(change.action, Action::Add | Action::Replace);
-        let joining = new.iter().filter(joins).count();
-        let leaves = |change: &&&MachineChange| matches!(change.action, Action::Replace | Action::Unknown);
-        let replaced: Vec<_> = old.iter().filter(leaves).map(|change| change.name.as_str()).collect();
-        let (first, count) = (*replaced.first()?, before.len());
-        if count + joining >= MEMBERS {
+        let members = self.replaced(changes, |roles| self.is_member(roles));
+        let (replaced, count) = (members.names, members.staying);
+        let first = *replaced.first()?;
+        if count + members.joining >= MEMBERS {
             return None;
         }
         let message = match count {
@@ -62,6 +58,24 @@ impl Update<'_> {
         ))
     }
 
+    /// With external etcd a control plane that is created anew joins through another one.
+    fn last_server(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
+        let servers = self.replaced(changes, |roles| roles.contains(&Role::ControlPlane));
+        let is_external = self.render.project.plan.etcd.external;
+        let first = *servers.names.first().filter(|_| is_external)?;
+        if servers.staying + servers.joining > 1 {
+            return None;
+        }
+        let message = format!(
+            "{first} would be replaced, and it is the only control plane: the new one would find no API server to join"
+        );
+        let finding = Diagnostic::error("FL1217", message).at(self.nodes_place());
+        Some(finding.label(self.recorded(&[first])).help(
+            "add a control plane first, and replace this one afterwards; or undo the change of this machine; or let `firelay update` make \
+             it in place, where `firelay plan` marks it with ~",
+        ))
+    }
+
     /// API servers know members of external etcd by their addresses, and get new ones when all members have changed.
     fn lost_addresses(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
         let before = self.members_before();
@@ -70,8 +84,7 @@ impl Update<'_> {
         let member = |name: &str| plan.etcd_members().find(|node| node.name == name);
         let is_lost = |name: &&str| moves(name) || member(name).is_none();
         let is_found = |name: &&str| !is_lost(name) && member(name).is_some_and(|node| self.is_known(node));
-        let is_judged =
-            plan.etcd.external && before.len() >= MEMBERS && before.iter().any(|name| member(name).is_some());
+        let is_judged = plan.etcd.external && before.iter().any(|name| member(name).is_some());
         if !is_judged || !before.iter().any(is_lost) || before.iter().any(is_found) {
             return None;
         }
@@ -94,9 +107,10 @@ impl Update<'_> {
         };
         let first = first_created(changes).map(|first| first.name.as_str());
         let leads = |name: &str| is_known(name) && Some(name) != first;
-        let has_new = !stay.is_empty() || first.is_some();
+        // A machine that is rendered alone gets the new addresses, too.
+        let has_new = !stay.is_empty() || first.is_some() || !self.render.whole;
         let is_judged = !go.is_empty() && has_new || self.noted().is_some() && first.is_some();
-        if !is_judged || stay.iter().any(|(name, _)| leads(name)) {
+        if !local || !is_judged || stay.iter().any(|(name, _)| leads(name)) {
             return None;
         }
         let message = match first {
@@ -144,23 +158,31 @@ impl Update<'_> {
     }
 
     /// `kubeadm upgrade apply` runs on a control plane that takes the change in place. One that is created anew joins the cluster as it is:
-    /// kubeadm's preflight refuses to join one of an older minor, and of an older patch release it takes the version.
+    /// kubeadm's preflight refuses to join one of an older minor, and of an older patch release it takes the version. The last upgrade
+    /// may not be over.
     fn unled_upgrade(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
         let base = self.base.as_ref().filter(|_| self.is_founded())?;
-        let (old, new) = (&base.kubernetes, &self.render.project.plan.kubernetes.version);
+        let pending = base.pending().and_then(|own| own.kubernetes.as_ref());
+        let old = pending.unwrap_or(&base.kubernetes);
+        let new = &self.render.project.plan.kubernetes.version;
         let is_running = |change: &&MachineChange| {
             change.roles.contains(&Role::ControlPlane) && !matches!(change.action, Action::Add | Action::Remove)
         };
         let running: Vec<_> = changes.iter().filter(is_running).collect();
         let is_led = running.iter().any(|change| change.action != Action::Replace);
-        let first = running.first().filter(|_| old < new && !is_led)?;
+        let first = running.iter().find(|change| change.action == Action::Replace);
+        let first = first.filter(|_| old < new && (!is_led || pending.is_some()))?;
+        if is_led {
+            return Some(self.early_replacement(&first.name, old));
+        }
         let message = format!(
             "Kubernetes goes from {old} to {new} while every control plane is created anew: none would run `kubeadm upgrade apply`"
         );
         let finding = Diagnostic::error("FL1240", message).at(self.place(&["kubernetes", "version"]));
         let finding = finding.label(format!(
-            "the cluster runs {old} ({}), and {} is created anew ({})",
-            self.version_line(&["kubernetes"]),
+            "the cluster {} {old} ({}), and {} is created anew ({})",
+            if pending.is_some() { "may still run" } else { "runs" },
+            self.recorded_line(&[if pending.is_some() { "pending" } else { "kubernetes" }]),
             first.name,
             first.cause()
         ));
@@ -168,6 +190,20 @@ impl Update<'_> {
             "make two changes of it: first the version alone, with firelay update, and the rest when all machines are done; or first \
              the rest with Kubernetes {old}, and the version when all control planes are Ready"
         )))
+    }
+
+    /// One control plane is created anew while the last upgrade may not be over. If it led the upgrade, the others wait for it.
+    fn early_replacement(&self, name: &str, old: &Version) -> Diagnostic {
+        let message = format!("{name} would be created anew, and the last upgrade of Kubernetes may not be over");
+        let finding = Diagnostic::warning("FL1240", message).at(self.place(&["kubernetes", "version"]));
+        let finding = finding.label(format!(
+            "the cluster may still run {old} ({}), and kubeadm of the next minor does not join it",
+            self.recorded_line(&["pending"])
+        ));
+        finding.help(format!(
+            "if all machines have the new version: firelay update --done. If none has, bring back the spec and the record of before the upgrade, \
+             and replace {name} with Kubernetes {old}"
+        ))
     }
 
     /// A cluster has an even number of members on its way to another number alone.
@@ -208,6 +244,23 @@ impl Update<'_> {
         label.unwrap_or_default()
     }
 
+    fn replaced<'c>(&self, changes: &'c [MachineChange], has_role: impl Fn(&[Role]) -> bool) -> Replaced<'c> {
+        let machines = self.base.iter().flat_map(|base| &base.machines);
+        let before: Vec<_> = machines.filter(|(_, own)| has_role(&own.roles)).collect();
+        let nodes = { self.render.project.plan.nodes.iter() }.filter(|node| has_role(&crate::delivery::roles(node)));
+        let stays: BTreeSet<_> = nodes.map(|node| node.name.as_str()).collect();
+        let of_role = changes.iter().filter(|change| has_role(&change.roles));
+        let (old, new): (Vec<_>, Vec<_>) =
+            of_role.partition(|change| before.iter().any(|(name, _)| **name == change.name));
+        let leaves = |change: &&&MachineChange| matches!(change.action, Action::Replace | Action::Unknown);
+        let joins = |change: &&&MachineChange| matches!(change.action, Action::Add | Action::Replace);
+        Replaced {
+            names: old.iter().filter(leaves).map(|change| change.name.as_str()).collect(),
+            staying: before.iter().filter(|(name, _)| stays.contains(name.as_str())).count(),
+            joining: new.iter().filter(joins).count(),
+        }
+    }
+
     fn nodes_place(&self) -> Option<Span> {
         self.place(&["nodes"])
     }
@@ -223,6 +276,16 @@ impl Update<'_> {
         let external = self.render.project.plan.etcd.external;
         roles.contains(if external { &Role::Etcd } else { &Role::ControlPlane })
     }
+}
+
+/// Machines of a role that are replaced, and how many there are beside.
+struct Replaced<'c> {
+    /// Those of the record that are created anew. Nobody knows whether a machine takes an unknown change in place.
+    names: Vec<&'c str>,
+    /// The number of those of the record that stay.
+    staying: usize,
+    /// The number of new ones. A worker that becomes a control plane is created anew, and joins etcd.
+    joining: usize,
 }
 
 /// Whether a control plane of the record is found at the same address. A record of an earlier version has none.

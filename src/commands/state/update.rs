@@ -11,9 +11,7 @@ use time::{Duration, OffsetDateTime};
 use super::{
     super::{assembly::Assembly, documents, failure::Failure, last_tree::settings, project::Project, streams},
     State,
-    base::{
-        adopted, behind, caught_up, contradiction, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded,
-    },
+    base::{before, behind, contradiction, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded},
 };
 use crate::{
     changes::{Action, Configuration, Handler, MachineChange, founding::Applied},
@@ -86,7 +84,7 @@ pub struct Render<'a> {
 pub struct Update<'a> {
     pub(super) render: Render<'a>,
     pub(super) state: &'a State,
-    /// The record on the disk, with machines of which the tree has a newer document.
+    /// The record before this render.
     pub(super) base: Option<Record>,
     /// The machines of the tree in place.
     pub(super) tree: BTreeMap<String, MachineRecord>,
@@ -122,8 +120,8 @@ impl<'a> Update<'a> {
         refuse_unrecorded(&render, state, last)?;
         refuse_part_of_step(&render, state, last)?;
         let base = match (state.record(), last) {
-            (Some(record), _) => Some(caught_up(record, last, &tree, &render)),
-            (None, Some(last)) => Some(adopted(last, state, &render)?),
+            (Some(record), _) => Some(before(record, &tree, &render)),
+            (None, Some(_)) => return Err(state.missing(render.out)),
             (None, None) => None,
         };
         let mut update = Self {
@@ -143,7 +141,7 @@ impl<'a> Update<'a> {
         if let Some(base) = update.base.as_ref().filter(|_| !render.whole) {
             update.next = update.next.kept_from(base);
         }
-        update.refuse_other_version()?;
+        update.refuse_part_of_change()?;
         update.found(last);
         update.date();
         update.next.founding = update.founding()?;
@@ -159,7 +157,7 @@ impl<'a> Update<'a> {
         self.next.founded_at.is_some()
     }
 
-    /// The record before this render, with machines of which the tree has a newer document.
+    /// The record before this render.
     pub fn base(&self) -> Option<&Record> {
         self.base.as_ref()
     }
@@ -311,7 +309,7 @@ impl<'a> Update<'a> {
     /// Whether the record has the digest of each document that this render keeps. Only the bundle can make such a digest.
     pub fn knows_kept_documents(&self) -> bool {
         let is_kept = |name: &str| self.render.nodes.iter().all(|node| node.name != name);
-        let recorded = |name: &str| self.state.record()?.machines.get(name);
+        let recorded = |name: &str| self.base.as_ref()?.machines.get(name);
         let mut kept = self.tree.iter().filter(|(name, _)| is_kept(name));
         let is_known = |record: &MachineRecord, own: &MachineRecord| record.is_adopted() || record.digest == own.digest;
         self.render.whole || kept.all(|(name, own)| recorded(name).is_some_and(|record| is_known(record, own)))
@@ -330,21 +328,29 @@ impl<'a> Update<'a> {
         self.change_of(node, &base.digest)
     }
 
-    /// A founded cluster goes to another version of Kubernetes as a whole: an upgrade has an order.
-    fn refuse_other_version(&self) -> Result<(), Failure> {
+    /// A founded cluster goes to another version of Kubernetes, and takes a step of encryption, as a whole: both have an order.
+    fn refuse_part_of_change(&self) -> Result<(), Failure> {
         let base = self.base.as_ref().filter(|base| base.founded_at.is_some());
         let Some(base) = base.filter(|_| !self.render.whole && !self.render.args.refound) else {
             return Ok(());
         };
         let (old, new) = (&base.kubernetes, &self.render.project.plan.kubernetes.version);
-        match old == new {
-            true => Ok(()),
-            false => Err(Failure::Refused(format!(
-                "the cluster has Kubernetes {old} ({}), and the spec {new}: --node would bring one machine to it alone\n  \
-                 = help: leave --node out: firelay update writes the scripts of all machines and their order, control planes first",
-                self.version_line(&["kubernetes"])
-            ))),
-        }
+        let encryption = Record::new(&self.render.project.plan, self.render.bundle).encrypts_otherwise(base);
+        let has = match (old == new, encryption) {
+            (true, false) => return Ok(()),
+            (false, _) => format!(
+                "Kubernetes {old} ({}), and the spec {new}",
+                self.recorded_line(&["kubernetes"])
+            ),
+            (true, true) => format!(
+                "other keys or resources of encryption ({}) than the spec",
+                self.recorded_line(&["encryption"])
+            ),
+        };
+        Err(Failure::Refused(format!(
+            "the cluster has {has}: --node would bring one machine to it alone\n  \
+             = help: leave --node out: firelay update writes the scripts of all machines and their order, control planes first"
+        )))
     }
 
     fn found(&mut self, last: Option<&Manifest>) {
@@ -565,15 +571,6 @@ impl<'a> Update<'a> {
         text.map_or_else(|| "the record".to_owned(), |text| text.line(path))
     }
 
-    /// The line of the record that has a version, or the tree that is newer.
-    pub(super) fn version_line(&self, path: &[&str]) -> String {
-        let known = self.state.text.as_ref().zip(self.base.as_ref());
-        known.map_or_else(
-            || "the record".to_owned(),
-            |(text, base)| text.version_line(path, base, self.render.out),
-        )
-    }
-
     fn stays_adopted(&self, name: &str) -> bool {
         let base = self.base.as_ref().and_then(|base| base.machines.get(name));
         let is_replaced = self.render.args.replace.iter().any(|own| own == name);
@@ -639,7 +636,6 @@ impl<'a> Update<'a> {
         self.refuse_contradictions(&stale)?;
         self.note_pending();
         self.next.set_digests(bundle);
-        self.next.name_versions(&mut manifest);
         manifest.generations = self.next.generations(bundle.issued_at);
         Ok(manifest)
     }
@@ -661,7 +657,7 @@ impl<'a> Update<'a> {
 
     /// Tells of a record that is new.
     pub fn tell(&self) {
-        if self.state.text.is_none() {
+        if self.state.is_new() {
             streams::tell(format_args!(
                 "wrote {}: commit it with the spec; it holds no secret",
                 self.state.path.display()

@@ -120,6 +120,39 @@ fn golden_the_spec_says_what_the_cluster_says() {
     golden.close();
 }
 
+/// The record says what was rendered. What runs, the cluster says.
+#[test]
+fn a_plan_compares_the_record_with_the_machines_that_run() {
+    let desk = adopted();
+    let plan = |desk: &Desk| desk.run(&["plan", "--from", "objects.yaml"]);
+    let same = plan(&desk);
+    assert!(same.code == 0 && !same.stderr.contains("FL1242"), "{same:?}");
+    let objects = desk.read("objects.yaml");
+    let node = |name: &str| format!("    name: {name}\n");
+    let changed = objects
+        .replace(&node("w2"), &node("w3"))
+        .replacen("kubeletVersion: v1.36.3", "kubeletVersion: v1.35.8", 1)
+        .replace("dnsDomain: cluster.local", "dnsDomain: other.local");
+    assert_ne!(objects, changed);
+    desk.write("objects.yaml", &changed);
+    let before = desk.everything();
+    let differs = plan(&desk);
+    assert_eq!(differs.code, 0, "{differs:?}");
+    for text in [
+        "w2 is in the record, and the cluster has no Node of this name",
+        "the Node w3 is in the cluster, and not in the record",
+        "cp1: the version of its kubelet is 1.35.8 in the cluster, and 1.36.",
+        "the DNS domain is other.local in the ConfigMap kubeadm-config, and cluster.local in the record",
+    ] {
+        assert!(differs.stderr.contains(text), "{text}: {differs:?}");
+    }
+    assert_eq!(differs.stderr.matches("warning[FL1242]").count(), 4, "{differs:?}");
+    assert_eq!(desk.everything(), before);
+    desk.write("objects.yaml", "kind: [");
+    let broken = plan(&desk);
+    assert!(broken.code == 3 && broken.stderr.contains("FL1312"), "{broken:?}");
+}
+
 #[test]
 fn every_kind_of_key_signs_certificates_that_openssl_verifies() {
     for (key, size) in [

@@ -1,6 +1,10 @@
 //! `update`: what it writes beside the documents, what it refuses, and what stays in step with it.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    io::Write,
+    process::{Command, Stdio},
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
@@ -15,6 +19,17 @@ fn founded(example: &str, set: &[&str]) -> Desk {
     let ran = desk.run(&[&["render", "--founded"], set].concat());
     assert_eq!(ran.code, 0, "{ran:?}");
     desk
+}
+
+/// Refuses, and changes nothing.
+fn refused(desk: &Desk, arguments: &[&str], code: i32, texts: &[&str]) {
+    let before = desk.everything();
+    let ran = desk.run(arguments);
+    assert_eq!(ran.code, code, "{ran:?}");
+    for text in texts {
+        assert!(ran.stderr.contains(text), "{text}: {ran:?}");
+    }
+    assert_eq!(desk.everything(), before, "{arguments:?}");
 }
 
 #[test]
@@ -241,7 +256,7 @@ fn a_render_of_a_running_cluster_names_the_update() {
 #[test]
 fn a_render_of_a_running_cluster_names_machines_that_are_created_anew() {
     let desk = founded("ha-ubuntu", &[]);
-    let kernel = |name: &str| format!("nodes[{name}].sysctls={{ vm.max_map_count: 262144 }}");
+    let kernel = |name: &str| format!("nodes[{name}].packages=[htop]");
     let (one, other) = (kernel("cp1"), kernel("cp2"));
     let ran = desk.run(&["render", "--set", &one, "--set", &other]);
     let texts = [
@@ -311,15 +326,6 @@ fn the_others_need_nothing_when_a_member_of_external_etcd_is_replaced() {
 
 #[test]
 fn what_is_missing_or_wrong_is_said_and_nothing_is_written() {
-    let refused = |desk: &Desk, arguments: &[&str], code: i32, texts: &[&str]| {
-        let before = desk.everything();
-        let ran = desk.run(arguments);
-        assert_eq!(ran.code, code, "{ran:?}");
-        for text in texts {
-            assert!(ran.stderr.contains(text), "{text}: {ran:?}");
-        }
-        assert_eq!(desk.everything(), before, "{arguments:?}");
-    };
     let young = Desk::of("ha-ubuntu");
     assert_eq!(young.run(&["render"]).code, 0);
     refused(
@@ -403,7 +409,7 @@ fn an_upgrade_that_ended_before_its_record_goes_on() {
         let ran = desk.run(&[verb, "--set", OLD]);
         assert!(ran.code == 3 && ran.stderr.contains("FL1213"), "{ran:?}");
         assert!(
-            ran.stderr.contains("the cluster runs 1.37.1 (out/manifest.json)"),
+            ran.stderr.contains("the cluster runs 1.37.1 (out/record.yaml:"),
             "{ran:?}"
         );
     }
@@ -412,7 +418,7 @@ fn an_upgrade_that_ended_before_its_record_goes_on() {
         alone.code == 3
             && alone
                 .stderr
-                .contains("the cluster has Kubernetes 1.37.1 (out/manifest.json)"),
+                .contains("the cluster has Kubernetes 1.37.1 (out/record.yaml:"),
         "{alone:?}"
     );
     let plan = desk.run(&[&["plan"], &new[..]].concat());
@@ -425,6 +431,186 @@ fn an_upgrade_that_ended_before_its_record_goes_on() {
     assert_eq!(desk.read("firelay.state.yaml"), finished);
     assert!(desk.at("out/update/1/cp1.sh").exists());
     assert_eq!(desk.run(&["update", "--done"]).code, 0);
+}
+
+/// No document and no generation shows encryption or issuers that only arguments of the API server have.
+#[test]
+fn an_older_record_beside_a_newer_tree_forgets_no_step() {
+    let desk = founded("ha-ubuntu", &[]);
+    let record = desk.read("firelay.state.yaml");
+    let encryption = |more: &str| format!("kubernetes.apiServer.encryption={{resources: [secrets]{more}}}");
+    for set in [encryption(", bundleKey: reads"), encryption("")] {
+        assert_eq!(desk.run(&["update", "--set", &set]).code, 0);
+        assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    }
+    desk.write("firelay.state.yaml", &record);
+    for verb in ["plan", "update", "render"] {
+        let ran = desk.run(&[verb]);
+        assert!(ran.code == 3 && ran.stderr.contains("FL1224"), "{verb}: {ran:?}");
+        assert!(ran.stderr.contains("out is newer than firelay.state.yaml"), "{ran:?}");
+    }
+    assert_eq!(desk.run(&["update", "--set", &encryption("")]).code, 0);
+    assert_ne!(desk.read("firelay.state.yaml"), record);
+}
+
+/// A tree of some machines in a directory of its own does not know the record of the others.
+#[test]
+fn a_record_of_another_clone_counts_beside_a_tree_with_a_machine_that_it_lacks() {
+    let desk = founded("ha-ubuntu", &["--set", OLD]);
+    let record = desk.read("firelay.state.yaml");
+    let more = desk.read("cluster.yaml").replace("worker-{1..3}", "worker-{1..4}");
+    desk.write("more.yaml", &more.replace("10.0.0.21-10.0.0.23", "10.0.0.21-10.0.0.24"));
+    let alone = [
+        "more.yaml",
+        "--set",
+        OLD,
+        "-s",
+        "firelay.secrets.yaml",
+        "--node",
+        "worker-4",
+        "--out",
+        "alone",
+    ];
+    assert_eq!(desk.run(&[&["render"], &alone[..]].concat()).code, 0);
+    desk.write("firelay.state.yaml", &record);
+    assert_eq!(desk.run(&["update"]).code, 0);
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    let finished = desk.read("firelay.state.yaml");
+    for arguments in [&alone[..], &alone[..5]] {
+        let ran = desk.run(&[&["render"], arguments].concat());
+        assert_eq!(ran.code, 3, "{ran:?}");
+        assert_eq!(desk.read("firelay.state.yaml"), finished);
+    }
+}
+
+/// Somebody else's update ends while this run waits for its bundle.
+#[test]
+fn a_record_that_changed_meanwhile_is_not_replaced() {
+    let desk = founded("ha-ubuntu", &[]);
+    let bundle = desk.read("firelay.secrets.yaml");
+    let mut waiting = desk.command(&[
+        "update",
+        "-s",
+        "-",
+        "--state",
+        "firelay.state.yaml",
+        "--set",
+        "nodes[cp1].labels.a=b",
+    ]);
+    let mut waiting = waiting.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(desk.run(&["update", "--set", "nodes[cp2].labels.a=b"]).code, 0);
+    let finished = desk.read("firelay.state.yaml");
+    waiting.stdin.take().unwrap().write_all(bundle.as_bytes()).unwrap();
+    let ended = waiting.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains("firelay.state.yaml has changed while this run worked"),
+        "{said}"
+    );
+    assert_eq!(desk.read("firelay.state.yaml"), finished);
+}
+
+/// Each of these would lose the quorum, the last API server, or a step of a program.
+#[test]
+fn changes_that_nobody_could_join_or_undo_are_refused() {
+    let small = |text: &str| {
+        text.replace("\"cp{1..2}\"", "cp1")
+            .replace("10.2.0.11-10.2.0.12", "10.2.0.11")
+    };
+    let desk = Desk::of("external-etcd");
+    desk.write("cluster.yaml", &small(&desk.read("cluster.yaml")));
+    assert_eq!(desk.run(&["render", "--founded"]).code, 0);
+    for arguments in [
+        &["plan", "--set", "nodes[cp1].addresses=[10.2.0.19]"][..],
+        &["plan", "--set", "roles.control-plane.packages=[htop]"],
+        &["render", "--set", "roles.control-plane.packages=[htop]"],
+    ] {
+        refused(&desk, arguments, 3, &["FL1217", "the only control plane"]);
+    }
+    let desk = founded("ha-ubuntu", &[]);
+    let gone = ["--set", "nodes[cp3]=null", "--accept", "FL0209", "--accept", "FL1218"];
+    let packages = ["--set", "nodes[cp1].packages=[htop]"];
+    refused(
+        &desk,
+        &[&["render"], &gone[..], &packages[..]].concat(),
+        3,
+        &["FL1217", "etcd has 2 members"],
+    );
+    let desk = founded(
+        "single-node",
+        &["--set", "kubernetes.apiServer.encryption={resources: [secrets]}"],
+    );
+    let more = "kubernetes.apiServer.encryption={resources: [secrets, configmaps]}";
+    refused(
+        &desk,
+        &["update", "--node", "home1", "--set", more],
+        3,
+        &["other keys or resources of encryption"],
+    );
+    let old = ["--set", "etcd.version=3.5.33", "--set", "kubernetes.version=1.37.1"];
+    let desk = founded("external-etcd", &old);
+    let one = |version: &'static str| ["update", old[2], old[3], "--node", "etcd1", "--set", version];
+    assert_eq!(desk.run(&one("etcd.version=3.6.14")).code, 0);
+    refused(
+        &desk,
+        &one("etcd.version=3.7.2"),
+        3,
+        &["FL1212", "etcd is upgraded one minor at a time"],
+    );
+    refused(
+        &desk,
+        &["update", "--from", "out", "--replace", "etcd1"],
+        2,
+        &["--replace"],
+    );
+}
+
+/// The first upgrade may not have run when the second change replaces all control planes.
+#[test]
+fn an_open_upgrade_counts_for_machines_that_are_created_anew() {
+    let desk = founded("ha-ubuntu", &["--set", OLD]);
+    assert_eq!(desk.run(&["update"]).code, 0);
+    let packages = ["--set", "roles.control-plane.packages=[htop]"];
+    refused(
+        &desk,
+        &[&["update"], &packages[..]].concat(),
+        3,
+        &["FL1240", "may still run 1.36.3"],
+    );
+    let one = desk.run(&["plan", "--set", "nodes[cp2].packages=[htop]"]);
+    assert!(one.code == 0 && one.stderr.contains("warning[FL1240]"), "{one:?}");
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    let one = desk.run(&["plan", "--set", "nodes[cp2].packages=[htop]"]);
+    assert!(one.code == 0 && !one.stderr.contains("FL1240"), "{one:?}");
+}
+
+/// The script of a worker waits for the API servers, also where it is the only one.
+#[test]
+fn a_worker_that_is_updated_alone_over_a_minor_waits_for_the_servers() {
+    let desk = founded("ha-ubuntu", &["--set", OLD]);
+    assert!(
+        Command::new("cp")
+            .arg("-r")
+            .args([desk.at("out"), desk.at("before")])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.run(&["update", "--from", "before", "--node", "worker-1"]).code, 0);
+    let script = desk.read("out/update/1/worker-1.sh");
+    let payload = script
+        .split("<<'PAYLOAD' | tar")
+        .nth(1)
+        .and_then(|rest| rest.split_once('\n'));
+    let payload = payload.and_then(|(_, rest)| rest.split_once("\nPAYLOAD")).unwrap().0;
+    desk.write("payload", payload);
+    let unpack = "base64 -d payload | tar -xzO steps/70-kubeadm";
+    let mut bash = Command::new("bash");
+    let step = bash.args(["-c", unpack]).current_dir(desk.at("")).output().unwrap();
+    assert!(String::from_utf8(step.stdout).unwrap().contains("led_by_first"));
 }
 
 /// The tree has the versions of all programs, and of machines that were rendered alone.
@@ -449,7 +635,7 @@ fn an_older_record_beside_a_newer_tree_lets_no_program_go_back() {
                 ran.code == 3 && ran.stderr.contains("FL1213"),
                 "{verb} {second} {more:?}: {ran:?}"
             );
-            assert!(ran.stderr.contains("(out/manifest.json)"), "{ran:?}");
+            assert!(ran.stderr.contains("(out/record.yaml:"), "{ran:?}");
         }
         assert_eq!(desk.everything(), before);
         assert_eq!(desk.run(&forth).code, 0);
