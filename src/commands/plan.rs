@@ -64,8 +64,11 @@ fn drift(args: &Plan, update: &Update<'_>) -> Result<Vec<Diagnostic>, Failure> {
 
 /// Prints the plan; the verdict about it, or the reason why there is none.
 fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
-    let project = Project::load(&args.inputs.spec)?;
-    let state = State::open(args.state.file.as_deref(), &args.inputs)?;
+    let (project, state) = rayon::join(
+        || Project::load(&args.inputs.spec),
+        || State::open(args.state.file.as_deref(), &args.inputs),
+    );
+    let (project, state) = (project?, state?);
     let path = bundle_path(&args.inputs);
     refuse_lost(&path, &args.out, &project.plan.name)?;
     state.refuse_lost(&path, &project.plan.name)?;

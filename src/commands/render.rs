@@ -52,9 +52,13 @@ pub fn run(args: &Render) -> Result<(), Failure> {
 
 /// Renders. For `update` it also writes the scripts that change running machines in place.
 pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<(), Failure> {
-    let project = Project::load(&args.inputs.spec)?;
+    let (project, state) = rayon::join(
+        || Project::load(&args.inputs.spec),
+        || State::open(args.state.file.as_deref(), &args.inputs),
+    );
+    let project = project?;
     let nodes = chosen(args, &project)?;
-    let state = State::open(args.state.file.as_deref(), &args.inputs)?;
+    let state = state?;
     let secrets = SecretsFile::open(args, &project, &state)?;
     if args.out == Path::new("-") {
         return print(args, &project, &nodes, &secrets, &state);

@@ -336,8 +336,7 @@ impl<'a> Change<'a> {
             .place(&[&key, "version"])
             .or_else(|| self.place(&["kubernetes", "version"]));
         let finding = is_skipped.then(|| Diagnostic::error("FL1212", message).at(at))?;
-        let is_recorded = self.text.record.pending().is_some();
-        let line = self.text.line(&[if is_recorded { "pending" } else { &key }]);
+        let line = self.text.line(&["pending"]);
         Some(finding.label(format!("machines may still have {oldest} ({line}), and {new} is more than one minor on")).help(
             "update or replace all machines in the order of the plan; when all have the version of the record: firelay update --done",
         ))

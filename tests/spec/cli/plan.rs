@@ -477,8 +477,8 @@ fn a_version_needs_a_control_plane_that_takes_it_in_place() {
         let desk = Desk::of("ha-ubuntu");
         let (old, new) = (format!("kubernetes.version={old}"), format!("kubernetes.version={new}"));
         assert_eq!(desk.run(&["render", "--founded", "--set", &old]).code, 0);
-        let sysctl = "roles.control-plane.sysctls={ vm.max_map_count: 262144 }";
-        let by_spec = ["--set", &new, "--set", sysctl];
+        let packages = "roles.control-plane.packages=[htop]";
+        let by_spec = ["--set", &new, "--set", packages];
         let asked = [
             "--set",
             &new,
@@ -492,7 +492,7 @@ fn a_version_needs_a_control_plane_that_takes_it_in_place() {
         let before = desk.everything();
         for &verb in verbs {
             for (arguments, cause) in [
-                (&by_spec[..], "/steps/10-prepare)"),
+                (&by_spec[..], "/steps/18-packages)"),
                 (&asked[..], "(--replace asks for it)"),
             ] {
                 let ran = desk.run(&[&[verb], arguments].concat());
@@ -518,7 +518,7 @@ fn a_version_needs_a_control_plane_that_takes_it_in_place() {
             0
         );
         // Either part alone.
-        for part in [[old.as_str(), sysctl], [new.as_str(), "update.maxUnavailable=1"]] {
+        for part in [[old.as_str(), packages], [new.as_str(), "update.maxUnavailable=1"]] {
             assert_eq!(desk.run(&["plan", "--set", part[0], "--set", part[1]]).code, 0);
         }
     }
@@ -537,7 +537,7 @@ fn names_and_ends_of_certificates_change_in_place_with_new_keys() {
     let ran = desk.run(&["plan", "--set", names]);
     let help = "= help: run firelay secrets rotate leaves first: with new keys";
     assert!(ran.stderr.contains("FL1221") && ran.stderr.contains(help), "{ran:?}");
-    let both = ["--set", names, "--set", "sysctls={ vm.max_map_count: 262144 }"];
+    let both = ["--set", names, "--set", "packages=[htop]"];
     let ran = desk.run(&[&["plan"], &both[..]].concat());
     assert!(
         !ran.stdout.contains(way) && ran.stderr.contains("= help: undo what"),

@@ -599,6 +599,30 @@ fn a_tree_and_a_record_that_contradict_each_other_are_refused() {
     }
 }
 
+/// Two clones have gone on from one record, and the tree of one is beside the record of the other.
+#[test]
+fn a_tree_with_documents_that_the_record_does_not_know_is_refused() {
+    let desk = founded("ha-ubuntu");
+    let record = desk.read(RECORD);
+    let label = |name: &str, value: &str| format!("nodes[{name}].labels.tier={value}");
+    fs::rename(desk.at("out"), desk.at("common")).unwrap();
+    assert_eq!(desk.run(&["render", "--set", &label("cp1", "one")]).code, 0);
+    let other = desk.read(RECORD);
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    fs::rename(desk.at("common"), desk.at("out")).unwrap();
+    desk.write(RECORD, &record);
+    assert_eq!(desk.run(&["render", "--set", &label("worker-{1..3}", "one")]).code, 0);
+    desk.write(RECORD, &other);
+    let both = [label("cp1", "one"), label("worker-{1..3}", "two")];
+    for verb in ["render", "plan"] {
+        refused(
+            &desk,
+            &[verb, "--set", &both[0], "--set", &both[1]],
+            &["FL1206", "worker-1 is of generation 2 there, and of 1 here"],
+        );
+    }
+}
+
 /// The program ended after writing the tree and before writing the record.
 #[test]
 fn a_record_that_is_behind_its_tree_catches_up() {

@@ -160,6 +160,7 @@ pub const PAGES: &[Page] = &[
             ("firelay adopt --pki pki --name", Read),
             ("kubectl --namespace kube-system get configmaps", Read),
             ("cluster prod, founded", Text),
+            ("firelay plan --kubeconfig", Read),
             ("firelay render --replace", Read),
         ],
     ),
@@ -499,6 +500,7 @@ pub const PAGES: &[Page] = &[
             ),
             ("firelay plan", RUN),
             ("cluster prod, founded", Text),
+            ("firelay plan --kubeconfig", Read),
             ("~ cp1, cp2, cp3: to update in place", Text),
             (
                 "firelay diff out.old out",
