@@ -50,6 +50,13 @@ class Etcd:
     def members(self):
         return self.call("/v3/cluster/member/list", {})["members"]
 
+    def answer(self):
+        """Whether every member answers; raises the error of one that does not (util/etcd, getClusterStatus)."""
+        for member in self.members():
+            for url in member.get("clientURLs", []):
+                Etcd([url], *self.files).call("/v3/maintenance/status", {})
+        return True
+
     def get(self, key):
         """(value, revision), or None."""
         found = self.call("/v3/kv/range", {"key": encode(key)}).get("kvs")

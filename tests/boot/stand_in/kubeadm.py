@@ -19,7 +19,7 @@ import pods
 import yaml
 from apiserver import CLUSTER_INFO
 from etcd import Etcd, command
-from paths import DELAY, KUBELET, KUBERNETES, MANIFESTS, PKI, Refused, log, minor, version, wait, write
+from paths import DELAY, KUBELET, KUBERNETES, MANIFESTS, PKI, Refused, log, minor, release, version, wait, write
 from wire import Kubeconfig, call, chains, covers, openssl
 
 COMPONENTS = {"kube-apiserver": "apiServer", "kube-controller-manager": "controllerManager", "kube-scheduler": "scheduler"}
@@ -235,10 +235,15 @@ def check_files(component, arguments, volumes):
             raise Refused(f"{component} --{name}: {path} is not there for it")
 
 
-def write_etcd(name, address, members, joins, cluster):
+def write_etcd(name, address, members, joins, cluster, place=MANIFESTS):
     arguments = cluster["etcd"].get("local", {}).get("extraArgs", []) if cluster.get("etcd") else []
     arguments = [{"name": "data-dir", "value": data_dir(cluster)}, *arguments]
-    write(f"{MANIFESTS}/etcd.yaml", json.dumps({"image": etcd_image(cluster), "command": command(name, address, members, joins, arguments)}))
+    write(f"{place}/etcd.yaml", json.dumps({"image": etcd_image(cluster), "command": command(name, address, members, joins, arguments)}))
+
+
+def etcd_arguments():
+    """The arguments in the manifest of this machine's member."""
+    return dict(part[2:].split("=", 1) for part in json.load(open(f"{MANIFESTS}/etcd.yaml"))["command"][1:])
 
 
 def etcd_image(cluster):
@@ -511,6 +516,18 @@ def upgrade():
         upload(config, cluster, kubelet)
     write_kubelet_config(kubelet, option("--patches"))
     print("[upgrade/kubelet-config] The kubelet configuration for this node was successfully upgraded!", flush=True)
+    if local:
+        upgrade_addons(config, cluster["kubernetesVersion"])
+
+
+def upgrade_addons(admin, wanted):
+    """CoreDNS and kube-proxy follow with the last control plane (phases/upgrade/postupgrade.go, UnupgradedControlPlaneInstances)."""
+    _, answer = admin.call("GET", "/api/v1/pods")
+    servers = [pod for pod in answer["items"] if pod["metadata"].get("labels", {}).get("component") == "kube-apiserver"]
+    if behind := [pod["spec"]["nodeName"] for pod in servers if release(pod["spec"]["containers"][0]["image"]) != wanted]:
+        print(f"[upgrade/addon] Skipping upgrade of addons because control plane instances {behind} have not been upgraded", flush=True)
+    else:
+        log(f"[upgrade/addon] CoreDNS and kube-proxy are those of {wanted}")
 
 
 def check_upgrade(admin, wanted):
@@ -544,13 +561,20 @@ def upgrade_control_plane(admin, cluster):
     own = json.load(open(f"{MANIFESTS}/kube-apiserver.yaml"))
     write_components(own["name"], own["etcd"], cluster, temporary)
     components = list(COMPONENTS)
-    if os.path.exists(f"{MANIFESTS}/etcd.yaml"):
-        components = ["etcd", *components]
-        write(f"{temporary}/etcd.yaml", json.dumps(json.load(open(f"{MANIFESTS}/etcd.yaml")) | {"image": etcd_image(cluster)}))
     changed = []
+    if os.path.exists(f"{MANIFESTS}/etcd.yaml") and json.load(open(f"{MANIFESTS}/etcd.yaml"))["image"] != etcd_image(cluster):
+        components = ["etcd", *components]
+        members = Etcd([f"https://{host}:2379" for host in etcd_hosts(admin)])
+        # Every member has to answer, before and after (performEtcdStaticPodUpgrade).
+        wait("a healthy cluster of etcd", 120, members.answer)
+        # The manifest names this member alone, as that of a founder (phases/etcd/local.go, CreateLocalEtcdStaticPodManifestFile).
+        peer = etcd_arguments()["initial-advertise-peer-urls"]
+        write_etcd(own["name"], urllib.parse.urlsplit(peer).hostname, [(own["name"], peer)], False, cluster, temporary)
     try:
         for component in components:
             upgrade_component(admin, own["name"], component, temporary, backup, changed)
+            if component == "etcd":
+                wait("all members of etcd", 150, members.answer)
     except Exception as error:
         for component in changed if changed[-1:] == ["etcd"] else [name for name in changed if name != "etcd"]:
             os.rename(f"{backup}/{component}.yaml", f"{MANIFESTS}/{component}.yaml")
@@ -607,13 +631,14 @@ def renew(component):
 
 
 def reset():
-    subprocess.run(["systemctl", "stop", "kubelet"])
+    """remove-etcd-member, then cleanup-node (cmd/kubeadm/app/cmd/reset.go)."""
     if os.path.exists(f"{MANIFESTS}/etcd.yaml"):
         try:
             empty(leave_etcd())
         except ValueError:
             # phases/reset/removeetcdmember.go ignores a manifest that it cannot read, and leaves the data.
             log("[reset] No etcd config found. Assuming external etcd")
+    subprocess.run(["systemctl", "stop", "kubelet"])
     # Containers outlive the kubelet, and reset removes them.
     for pod in pods.found():
         pods.stop(pod)
@@ -631,14 +656,18 @@ def empty(path):
 
 
 def leave_etcd():
-    """Removes this node's member through another one, since its own is stopped. Returns the data directory."""
-    arguments = dict(part[2:].split("=", 1) for part in json.load(open(f"{MANIFESTS}/etcd.yaml"))["command"][1:])
+    """Removes this node's member from the cluster of etcd that the API names, unless it is the only one (phases/etcd/local.go,
+    RemoveStackedEtcdMemberFromCluster). Returns the data directory."""
+    arguments = etcd_arguments()
     own = arguments["initial-advertise-peer-urls"]
-    urls = [pair.split("=", 1)[1].replace(":2380", ":2379") for pair in arguments["initial-cluster"].split(",")]
     try:
-        etcd = Etcd([url for url in urls if url != own.replace(":2380", ":2379")])
-        for member in etcd.members():
-            if own in member["peerURLs"]:
+        admin = Kubeconfig(f"{KUBERNETES}/admin.conf")
+        # Without the cluster's configuration no member is removed.
+        downloaded(admin.call)
+        etcd = Etcd([f"https://{host}:2379" for host in etcd_hosts(admin)])
+        members = etcd.members()
+        for member in members:
+            if own in member["peerURLs"] and len(members) > 1:
                 etcd.call("/v3/cluster/member/remove", {"ID": member["ID"]})
                 log("[reset] removed the etcd member")
     except Exception as error:

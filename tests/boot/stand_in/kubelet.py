@@ -45,7 +45,7 @@ def main():
         keep(wanted)
         try:
             node.report()
-            node.mirror({pod: digest for pod, (digest, _) in wanted.items()})
+            node.mirror(wanted)
             node.end()
         except Exception as error:
             log(f"registering {name} at {config.server}: {error}")
@@ -127,13 +127,14 @@ class Node:
             raise Refused(f"HTTP {status} {node}")
 
     def mirror(self, wanted):
-        for pod, digest in wanted.items():
+        for pod, (digest, manifest) in wanted.items():
             name = f"{pod}-{self.name}"
             if self.mirrored.get(pod) == digest:
                 continue
             annotations = {"kubernetes.io/config.hash": digest, "kubernetes.io/config.mirror": digest}
             metadata = {"name": name, "namespace": "kube-system", "labels": {"component": pod}, "annotations": annotations, "ownerReferences": [{"kind": "Node", "name": self.name}]}
-            status, answer = self.config.call("PUT", f"/api/v1/namespaces/kube-system/pods/{name}", {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": self.name}, "status": {"phase": "Running"}})
+            spec = {"nodeName": self.name, "containers": manifest.get("spec", {}).get("containers") or [{"name": pod, "image": manifest["image"]}]}
+            status, answer = self.config.call("PUT", f"/api/v1/namespaces/kube-system/pods/{name}", {"kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Running"}})
             if status not in (200, 201):
                 raise Refused(f"mirror {name}: HTTP {status} {answer}")
             self.mirrored[pod] = digest
