@@ -14,9 +14,9 @@ def blocks(page, title):
     return [[line for line in re.sub(r" +#.*", "", block).splitlines() if line and not line.startswith("#")] for block in found]
 
 
-def follow(lab, page, title, number, through):
-    """Runs a block: `firelay` here, `kubectl` on the machine `through`, and `ssh NAME sudo` on that machine."""
-    for line in blocks(page, title)[number]:
+def follow(lab, page, title, number, through, lines=slice(None)):
+    """Runs a block, or some lines of it: `firelay` here, `kubectl` on the machine `through`, and `ssh NAME sudo` on that machine."""
+    for line in blocks(page, title)[number][lines]:
         line = line.replace("worker-", "w")
         lab.say(f"{page}: {line}")
         words = line.split()
