@@ -1,30 +1,36 @@
-"""A cluster of an older minor release is updated in place by the scripts of `firelay update`, with a power cut at each step."""
+"""A cluster of an older minor release, three control planes and a worker, is updated in place by the scripts of `firelay update` in their order, with a
+power cut at each step; and the control planes take turns."""
 
 import hashlib
+import itertools
 import json
+import re
 import shutil
 import time
 
 from lab.channel import Channel
-from lab.cluster import READY, ADMIN, asked, clusters, ready, settled
+from lab.cluster import READY, ADMIN, asked, clusters, members, ready, settled
 from lab.mirror import NEW, OLD, place, upstream
 
 from . import power
 
-SCENARIOS = ["born", "control plane", "worker", "updated"]
+SCENARIOS = ["born", "first", "second", "third", "worker", "updated"]
 REAL = False
-# What a control plane is cut at: the report of a step, or an event of kubeadm; and the seconds until the power goes.
+NAMES = ["cp1", "cp2", "cp3", "w1"]
+# The report of a step, or an event of kubeadm; and the seconds until the power goes.
 CUTS = [
-    (r"step=update-fetch", 0.5),
-    (r"step=update-backup", 0.3),
-    (r"step=update-files", 0.3),
-    (r"\[upgrade\] apiserver has a new key", 2),
-    (r"\[upgrade\] kube-apiserver has no manifest", 2),
-    (r"\[upgrade\] kube-apiserver has its new manifest", 2),
-    (r"step=update-drain", 0.5),
-    (r"step=update-kubelet", 0.5),
-    (r"step=update-ready", 0.2),
+    (r"step=update-fetch state=running", 0.5),
+    (r"step=update-backup state=running", 0.3),
+    (r"step=update-files state=running", 0.3),
+    (r"\[upgrade\] apiserver has a new key", 1.5),
+    (r"\[upgrade\] kube-apiserver has no manifest", 1.5),
+    (r"\[upgrade\] kube-apiserver has its new manifest", 1.5),
+    (r"step=update-drain state=running", 0.5),
+    (r"step=update-kubelet state=running", 0.5),
+    (r"step=update-ready state=running", 0.2),
 ]
+# Seconds that kubeadm takes between two events: longer than the power needs to go.
+DELAY = 3
 BINARIES = ("kubeadm", "kubelet", "kubectl")
 
 
@@ -38,41 +44,73 @@ def spec(lab, release, nodes, **sections):
 
 
 def tell(lab):
-    names = ["cp1", "w1"]
     with lab.scenario("born", f"a cluster of {OLD[0]}, founded and recorded; firelay update writes its scripts"):
-        lab.render(spec(lab, OLD, names))
-        cp1, w1 = machines = [lab.machine(name) for name in names]
+        lab.render(spec(lab, OLD, NAMES))
+        cp1, cp2, cp3, w1 = machines = [lab.machine(name) for name in NAMES]
         for machine in machines:
             machine.boot()
         ready(machines)
         for machine in machines:
             settled(machine)
-        cluster = clusters([cp1])
+        cluster, begun = clusters(machines[:3]), time.monotonic()
         workload(cp1)
-        update(lab, spec(lab, NEW, names), machines)
+        update(lab, spec(lab, NEW, NAMES), machines)
         channel = Channel(lab.directory / "out")
-    with lab.scenario("control plane", "a power cut at each step of a control plane's update; it goes on by itself, and is updated"):
-        # Its turn comes after the control plane's: it waits by itself.
-        w1.check(channel.script("w1", "--detach"), "it runs")
-        w1.wait(r"step=update-kubeadm state=waiting on=\"the first control plane\"")
-        cp1.again(delay=4)
-        up(lab, cp1)
-        cp1.check(channel.script("cp1", "--detach"), "it runs")
-        cut(lab, cp1, CUTS)
+        order = [line.split() for line in (lab.directory / "out/update/1/ORDER").read_text().splitlines()[1:]]
+        assert [line[-1] for line in order] == ["cp1.sh", "cp2.sh", "cp3.sh", "MANIFESTS.sh", "w1.sh"], order
+    with lab.scenario("first", "two scripts at once: the first control plane has a power cut at each step, and the second waits until it is done"):
+        start(cp2, channel)
+        cp2.wait(r"on=\"the first control plane\"")
+        steps = cp2.check("ls /var/lib/firelay/update/steps").split()
+        assert {name.split("-")[1] for name in steps} == {"kubeadm", *re.findall(r"update-(\w+)", str(CUTS))}, steps
+        start(cp1, channel)
+        cut(lab, cp1, CUTS[:-1])
+        cp2.wait(r"on=\"the turn to update\".*cp1 is joining")
+        cp1.wait(CUTS[-1][0])
+        # Both at once: etcd has no quorum until one of them is back.
+        cp2.cut()
+        cp1.again(delay=DELAY)
+        cp2.boot(delay=DELAY)
         cp1.wait(READY, 900)
+    with lab.scenario("second", "a control plane has power cuts in its turn; while it is away, the third takes the turn over after the Lease's time, and waits for it"):
+        cut(lab, cp2, CUTS[1:2])
+        start(cp3, channel)
+        happens(lab, cp2, r"\[upgrade\] etcd has no manifest")
+        time.sleep(1.5)
+        cp2.cut()
+        died = time.monotonic()
         updated(lab, cp1, channel)
+        cp3.wait(r"on=\"the other control planes\".*cp2 is not Ready", 300)
+        assert time.monotonic() - died > 100, f"taken over after {time.monotonic() - died:.0f} s"
+        assert holders(lab, begun) == ["cp1", "cp2", "cp3"], holders(lab, begun)
+    with lab.scenario("third", "the third has its turn, then the second goes on with what it had begun"):
+        cp2.boot(delay=DELAY)
+        cp2.wait(r"on=\"the turn to update\".*cp3 is joining")
+        lab.until(lambda: cp3.sh("[ ! -e /var/lib/firelay/update ]")[0] == 0, "the update of cp3", 900)
+        updated(lab, cp3, channel)
+        cut(lab, cp2, [CUTS[5]])
+        cp2.wait(READY, 900)
+        updated(lab, cp2, channel)
+        assert holders(lab, begun) == ["cp1", "cp2", "cp3", "cp2"], holders(lab, begun)
+        assert members(cp1) == NAMES[:3] and clusters(machines[:3]) == cluster
         cp1.check(channel.script("MANIFESTS"), "the manifests of lab are applied")
         asked_with(cp1, "GET", "/applied/namespace/extra")
     with lab.scenario("worker", "a worker waits for a PodDisruptionBudget, has its power cuts, and is updated"):
-        w1.wait(r"on=\"the pods of w1 to leave\".*violate the pod's disruption budget", 900)
+        start(w1, channel)
+        held = r"on=\"the pods of w1 to leave\".*violate the pod's disruption budget"
+        cut(lab, w1, [(r"step=update-kubeadm state=running", 0.5), (held, 0.5)])
+        w1.wait(held, 900)
         asked_with(cp1, "DELETE", BUDGET)
-        cut(lab, w1, [(r"step=update-kubelet", 0.5), (r"step=update-ready", 0.2)])
+        cut(lab, w1, CUTS[-2:])
         w1.wait(READY, 900)
         updated(lab, w1, channel)
         w1.check("grep maxPods /var/lib/kubelet/config.yaml", "maxPods: 55")
         lab.until(lambda: '"web-' in asked_with(cp1, "GET", "/api/v1/pods?fieldSelector=spec.nodeName=w1"), "its pod again", 60)
     with lab.scenario("updated", "nothing is left to do: firelay plan says so, and a last boot runs nothing"):
-        assert clusters([cp1]) == cluster
+        # One machine at a time ran kubeadm upgrade, and only the first one for the whole cluster.
+        runs = [(node, match.group(1)) for seconds, node, match in lab.recorded(r"kubeadm upgrade begins: (\w+)")]
+        assert [run for run, _ in itertools.groupby(runs)] == [("cp1", "apply"), ("cp2", "node"), ("cp3", "node"), ("cp2", "node"), ("w1", "node")], runs
+        assert {node for _, node, _ in lab.recorded("CoreDNS and kube-proxy are those of")} == {"cp2"}
         lab.firelay("plan", "--detailed-exitcode")
         lab.firelay("update", "--done")
         for machine in machines:
@@ -83,6 +121,16 @@ def tell(lab):
             assert not machine.lines(), machine.lines()
         up(lab, cp1)
         lab.until(lambda: cp1.sh("firelay-status --cluster")[0] == 0, "a cluster that is well", 180)
+
+
+def start(machine, channel):
+    machine.check(channel.script(machine.name, "--detach"), "it runs")
+
+
+def holders(lab, since):
+    """Who wrote the Lease of the turns, one after the other."""
+    found = [match.group(1) for seconds, _, match in lab.recorded(r"api (?:POST|PUT) \S+/leases/firelay-join by \S+ (\S+) 20[01]") if seconds > since]
+    return [name for name, _ in itertools.groupby(found)]
 
 
 def update(lab, new, machines):
@@ -128,18 +176,20 @@ def up(lab, machine):
 def cut(lab, machine, cuts):
     """Cuts the power this many seconds after each event, and turns it on again."""
     for pattern, seconds in cuts:
-        if pattern.startswith("step"):
-            machine.wait(pattern)
+        if pattern.startswith(r"\["):
+            happens(lab, machine, pattern)
         else:
-            had = len(events(lab, machine, pattern))
-            lab.until(lambda: len(events(lab, machine, pattern)) > had, f"{pattern} on {machine.name}", 900)
+            machine.wait(pattern, 900)
         time.sleep(seconds)
         lab.say(f"{machine.name}: {pattern}")
-        machine.again(delay=4)
+        machine.again(delay=DELAY)
 
 
-def events(lab, machine, pattern):
-    return [node for _, node, _ in lab.recorded(pattern) if node == machine.name]
+def happens(lab, machine, pattern):
+    """Waits until the machine records this once more."""
+    events = lambda: [node for _, node, _ in lab.recorded(pattern) if node == machine.name]
+    had = len(events())
+    lab.until(lambda: len(events()) > had, f"{pattern} on {machine.name}", 900)
 
 
 def digest(name):
