@@ -125,7 +125,7 @@ fn changed_by(name: &str, new: &str, change: impl Fn(&str) -> String) -> BTreeSe
     assert!(after.contains_key(&format!("nodes/{new}")), "{:?}", after.keys());
     let own = before
         .iter()
-        .filter(|(path, _)| !matches!(path.as_str(), "manifest.json" | "node-names"));
+        .filter(|(path, _)| !matches!(path.as_str(), "manifest.json" | "node-names" | "record.yaml"));
     let differ = own.filter(|(path, entry)| after[*path] != **entry);
     let node = |path: &String| path.split('/').nth(1).map_or(path.clone(), str::to_owned);
     let differ = differ.map(|(path, _)| node(path)).collect();
