@@ -150,7 +150,8 @@ fn configuration(objects: &Objects, record: &Record) -> Vec<Diagnostic> {
         .into_iter()
         .filter(|(title, ..)| !is_adopted || *title != VERSION)
         .filter_map(|(title, cluster, known)| Some((title, cluster?, known?)));
-    both.filter(|(_, cluster, known)| !cluster.is_empty() && cluster.replace(' ', "") != *known)
+    // The record writes an IPv6 address without brackets, and ranges without blanks.
+    both.filter(|(_, cluster, known)| !cluster.is_empty() && cluster.replace(['[', ']', ' '], "") != known.replace(['[', ']'], ""))
         .map(|(title, cluster, known)| {
             warning(
                 format!("{title} is {cluster} in the ConfigMap {}, and {known} in the record", CONFIG_MAP.0),

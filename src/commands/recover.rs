@@ -48,6 +48,11 @@ pub fn run(args: &Recover) -> Result<(), Failure> {
     let project = Project::load(&args.spec)?;
     let plan = &project.plan;
     let state = State::open(args.state.as_deref(), &args.inputs())?;
+    let last = TreeReader::open_last(&args.out)
+        .ok()
+        .flatten()
+        .map(|tree| tree.manifest);
+    let state = state.with_tree(&args.out, last.as_ref(), false)?;
     let backup = backup(plan, state.record())?;
     refuse_foreign(plan, &state)?;
     check_place(&args.snapshot, backup)?;

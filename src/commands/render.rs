@@ -206,7 +206,9 @@ fn place(
 ) -> Result<tree::Report, Failure> {
     state.refuse_changed()?;
     let text = update.next.to_yaml()?;
-    manifest.records = state.records_before(tree.last(), &text);
+    if update.is_founded() {
+        manifest.records = state.records_before(tree.last(), &text);
+    }
     tree.put(ManifestFile::new(record::COPY), text.as_bytes())?;
     secrets.save(&tree)?;
     let record = state.prepare(&text)?;

@@ -42,6 +42,11 @@ pub fn run(args: &SecretsRotate) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let state = State::open(args.state.as_deref(), &args.inputs)?;
     state.refuse_lost(&bundle_path(&args.inputs), &project.plan.name)?;
+    let last = TreeReader::open_last(&args.out)
+        .ok()
+        .flatten()
+        .map(|tree| tree.manifest);
+    let state = state.with_tree(&args.out, last.as_ref(), false)?;
     let mut bundle = project.bundle(&args.inputs, "secrets rotate KEYS")?;
     refuse_foreign(&state, &bundle)?;
     refuse_flags(args)?;

@@ -52,23 +52,65 @@ impl State {
     }
 
     /// The same with the record of a tree that was written after this file: a run ended between the two, or somebody put an older record
-    /// back. A lost record comes from the tree where `adopts` asks for it.
+    /// back. A lost record comes from the tree where `adopts` asks for it. A change that was taken back gives the bytes of an earlier record:
+    /// where no machine tells the two apart, the user has to say which record is right.
     pub fn with_tree(self, out: &Path, last: Option<&Manifest>, adopts: bool) -> Result<Self, Failure> {
         let Some((last, copy)) = last.and_then(|last| Some((last, copy(out, last)?))) else {
-            return Ok(self);
+            return match last.filter(|_| adopts && self.is_new()) {
+                Some(_) => Err(self.without_copy(out)),
+                None => Ok(self),
+            };
         };
         let at = out.join(record::COPY);
         let (path, tree) = (self.path.display(), out.display());
         match &self.written {
-            Some(own) if *own != copy && last.records.contains(&short(own)) => streams::tell(format_args!(
-                "{tree} is newer than {path}: a render ended before it wrote the record, or this is an older one; firelay goes on from {}",
-                at.display()
-            )),
-            None if adopts => streams::tell(format_args!("{path} is made of {}", at.display())),
-            _ => return Ok(self),
+            Some(own) if *own != copy && last.records.contains(&short(own)) => {
+                let newer = parse(&at, &copy)?;
+                if self.record().is_some_and(|record| record.may_follow(&newer.record)) {
+                    return Err(self.ambiguous(out, &at));
+                }
+                streams::tell(format_args!(
+                    "{tree} is newer than {path}: a render ended before it wrote the record, or this is an older one; firelay goes on from {} \
+                     (if {path} is right, remove {tree})",
+                    at.display()
+                ));
+                Ok(Self {
+                    text: Some(newer),
+                    ..self
+                })
+            }
+            None if adopts => {
+                streams::tell(format_args!("{path} is made of {}", at.display()));
+                let text = Some(parse(&at, &copy)?);
+                Ok(Self { text, ..self })
+            }
+            _ => Ok(self),
         }
-        let text = Some(parse(&at, &copy)?);
-        Ok(Self { text, ..self })
+    }
+
+    fn ambiguous(&self, out: &Path, copy: &Path) -> Failure {
+        let (path, out, copy) = (self.path.display(), out.display(), copy.display());
+        Failure::Refused(format!(
+            "{path} is one of the records before {copy}, and no machine tells which of the two is right (FL1206)\n  \
+             = help: if a run ended before it wrote the record, or somebody put this one back: cp {copy} {path}\n  \
+             = help: if a change was taken back on purpose, in another clone or directory, {path} is right: remove {out}, and render"
+        ))
+    }
+
+    fn without_copy(&self, out: &Path) -> Failure {
+        let (path, out) = (self.path.display(), out.display());
+        Failure::Refused(format!(
+            "{out} has no record of its own, or it was edited: --adopt-tree cannot make {path} of it (FL1204)\n  \
+             = help: bring {path} back from version control\n  \
+             = help: if it is lost for good, remove {out}, and call firelay render --founded: machines that run keep their documents, and get \
+             new ones with the next change"
+        ))
+    }
+
+    /// Whether the record is that of a tree, and not that of the file.
+    pub fn is_of_tree(&self) -> bool {
+        let own = self.text.as_ref().and_then(|text| text.source.texts().first());
+        own.map(|own| own.text.as_ref()) != self.written.as_deref()
     }
 
     /// Whether there is no file yet.

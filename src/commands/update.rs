@@ -36,7 +36,8 @@ fn done(args: &cli::Update) -> Result<(), Failure> {
     if has_tree || pending.is_none() {
         clear(&args.out)?;
     }
-    let Some(record) = pending else { return Ok(()) };
+    let known = state.record().filter(|_| state.is_of_tree());
+    let Some(record) = pending.or(known) else { return Ok(()) };
     state.place(state.prepare(&record.done().to_yaml()?)?)?;
     streams::tell(format_args!(
         "{}: all machines have Kubernetes {} and the last step of keys; commit it",
@@ -56,12 +57,14 @@ fn refuse_other(args: &cli::Update, record: &Record) -> Result<(), Failure> {
     }
     Err(Failure::Usage(format!(
         "{} is of cluster {} with Kubernetes {}, and the record of {} with {}\n  \
-         = help: name the spec, or the record with --state, and the tree with --out; after a pull, render first",
+         = help: name the spec, or the record with --state, and the tree with --out; after a pull, render first, or remove {} if a render refuses it \
+         (FL1206)",
         args.out.display(),
         of_tree.0,
         of_tree.1,
         of_record.0,
-        of_record.1
+        of_record.1,
+        args.out.display()
     )))
 }
 

@@ -391,6 +391,12 @@ impl Record {
         }
     }
 
+    /// Whether this record may be later than `other`, although it has the bytes of an earlier one: a change of settings that no machine's entry
+    /// shows was taken back, or the cluster is founded anew.
+    pub fn may_follow(&self, other: &Self) -> bool {
+        other.founded_at.is_none() || self.founded_at.is_none() || self.machines == other.machines
+    }
+
     /// The version of a program that all machines have, except those with one of their own.
     pub fn program(&self, name: &str) -> Option<&Version> {
         match name {

@@ -56,6 +56,15 @@ pub(super) fn contradiction(
     })
 }
 
+/// The contradiction about a machine that the tree has, and the record does not: a machine may have been created from its document.
+pub(super) fn unrecorded(tree: &BTreeMap<String, MachineRecord>, name: &str) -> Option<Contradiction> {
+    tree.get(name).map(|own| Contradiction {
+        name: name.to_owned(),
+        tree: own.generation,
+        record: 0,
+    })
+}
+
 impl Update<'_> {
     /// Refuses a tree in place that is not what the record says of machines that this render changes.
     pub(super) fn refuse_contradictions(&self, machines: &[Contradiction]) -> Result<(), Failure> {
@@ -141,9 +150,12 @@ impl Update<'_> {
                         ))
                 }
                 std::cmp::Ordering::Greater => {
-                    let message = format!(
-                        "{out} is newer than the record: {name} is of generation {tree} there, and of {record} here"
-                    );
+                    let message = match record {
+                        0 => format!("{out} has a document of {name}, and the record does not have this machine"),
+                        _ => format!(
+                            "{out} is newer than the record: {name} is of generation {tree} there, and of {record} here"
+                        ),
+                    };
                     let finding = Diagnostic::error("FL1206", message).label("another render wrote this record");
                     finding.help(format!(
                         "bring the record of the last render into {out} back from version control, or merge both; if no machine has the \

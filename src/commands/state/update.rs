@@ -11,7 +11,9 @@ use time::{Duration, OffsetDateTime};
 use super::{
     super::{assembly::Assembly, documents, failure::Failure, last_tree::settings, project::Project, streams},
     State,
-    base::{before, behind, contradiction, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded},
+    base::{
+        before, behind, contradiction, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded, unrecorded,
+    },
 };
 use crate::{
     changes::{Action, Configuration, Handler, MachineChange, founding::Applied},
@@ -136,11 +138,18 @@ impl<'a> Update<'a> {
             base,
             tree,
             pending: last.and_then(|last| pending(render.out, last)),
-            behind: last.and_then(|last| behind(render.out, last)),
+            behind: None,
         };
         if let Some(base) = update.base.as_ref().filter(|_| !render.whole) {
             update.next = update.next.kept_from(base);
         }
+        // The scripts of a tree that the record does not know bring other documents: FL1206 says so.
+        let base = update.base.as_ref();
+        let is_known = !update
+            .tree
+            .keys()
+            .any(|name| contradiction(&update.tree, base, name).is_some());
+        update.behind = last.filter(|_| is_known).and_then(|last| behind(render.out, last));
         update.refuse_part_of_change()?;
         update.found(last);
         update.date();
@@ -607,7 +616,16 @@ impl<'a> Update<'a> {
             .iter()
             .filter(|change| !change.known && matches!(change.action, Action::Replace | Action::Unknown));
         let stale = changed.filter_map(|change| contradiction(&self.tree, self.base.as_ref(), &change.name));
-        self.refuse_contradictions(&stale.collect::<Vec<_>>())
+        let is_new = |change: &&MachineChange| {
+            self.base
+                .as_ref()
+                .is_some_and(|base| !base.machines.contains_key(&change.name))
+        };
+        let new = changes
+            .iter()
+            .filter(is_new)
+            .filter_map(|change| unrecorded(&self.tree, &change.name));
+        self.refuse_contradictions(&stale.chain(new).collect::<Vec<_>>())
     }
 
     /// Completes the record and the manifest by the files that were rendered.
@@ -623,6 +641,9 @@ impl<'a> Update<'a> {
             let Some(new) = rendered.get(name).filter(|_| !adopted.contains(name)) else {
                 continue;
             };
+            if let (true, Some(_), None) = (founded, &self.base, base) {
+                stale.extend(unrecorded(&self.tree, name));
+            }
             let changed = base.is_some_and(|base| base.digest != new.digest);
             if changed {
                 stale.extend(contradiction(&self.tree, self.base.as_ref(), name));

@@ -565,7 +565,7 @@ def upgrade_control_plane(admin, cluster):
     if os.path.exists(f"{MANIFESTS}/etcd.yaml") and json.load(open(f"{MANIFESTS}/etcd.yaml"))["image"] != etcd_image(cluster):
         components = ["etcd", *components]
         members = Etcd([f"https://{host}:2379" for host in etcd_hosts(admin)])
-        # Every member has to answer, before and after (performEtcdStaticPodUpgrade).
+        # Every member has to answer, before and after (performEtcdStaticPodUpgrade); since 1.36.1 kubeadm is content with a quorum when it joins.
         wait("a healthy cluster of etcd", 120, members.answer)
         # The manifest names this member alone, as that of a founder (phases/etcd/local.go, CreateLocalEtcdStaticPodManifestFile).
         peer = etcd_arguments()["initial-advertise-peer-urls"]

@@ -623,6 +623,69 @@ fn a_tree_with_documents_that_the_record_does_not_know_is_refused() {
     }
 }
 
+/// Settings of the founder are in no document: a change that was taken back gives the bytes of an earlier record.
+#[test]
+fn a_record_that_no_machine_tells_from_that_of_the_tree_is_not_guessed() {
+    let desk = founded("ha-ubuntu");
+    let (record, everything) = (desk.read(RECORD), contents(&desk.at("out")));
+    let set = ["--set", "kubernetes.apiServer.extraArgs=[{ name: v, value: \"4\" }]"];
+    assert_eq!(desk.run(&[&["update"], &set[..]].concat()).code, 0);
+    let newer = desk.read(RECORD);
+    desk.write(RECORD, &record);
+    for verb in ["plan", "update", "render"] {
+        refused(
+            &desk,
+            &[verb],
+            &[
+                "FL1206",
+                "no machine tells which of the two is right",
+                "cp out/record.yaml firelay.state.yaml",
+            ],
+        );
+    }
+    let copy = desk.read("out/record.yaml");
+    assert_eq!(copy, newer);
+    desk.write(RECORD, &copy);
+    let plan = desk.run(&[&["plan"], &set[..]].concat());
+    assert!(plan.code == 0 && plan.stdout.contains("No changes"), "{plan:?}");
+    desk.write(RECORD, &record);
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.read(RECORD), record);
+    let again = contents(&desk.at("out"));
+    assert!(again.keys().eq(everything.keys()));
+}
+
+/// A machine may have been created from a document that a record of before does not know.
+#[test]
+fn a_document_of_a_machine_that_the_record_does_not_have_is_not_made_anew() {
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let record = desk.read(RECORD);
+    let late = "  - { name: late, roles: [worker], addresses: [10.0.0.99] }\n";
+    desk.write("cluster.yaml", &(desk.read("cluster.yaml") + late));
+    assert_eq!(desk.run(&["render"]).code, 0);
+    desk.write(RECORD, &record);
+    assert_eq!(desk.run(&["founded"]).code, 0);
+    for verb in ["plan", "render"] {
+        refused(
+            &desk,
+            &[verb],
+            &[
+                "FL1206",
+                "out has a document of late, and the record does not have this machine",
+            ],
+        );
+    }
+    fs::remove_file(desk.at("out/record.yaml")).unwrap();
+    fs::remove_file(desk.at(RECORD)).unwrap();
+    refused(
+        &desk,
+        &["render", "--adopt-tree"],
+        &["FL1204", "out has no record of its own, or it was edited"],
+    );
+}
+
 /// The program ended after writing the tree and before writing the record.
 #[test]
 fn a_record_that_is_behind_its_tree_catches_up() {
