@@ -86,9 +86,10 @@ def tell(lab):
     with lab.scenario("third", "the third has its turn, then the second goes on with what it had begun"):
         cp2.boot(delay=DELAY)
         cp2.wait(r"on=\"the turn to update\".*cp3 is joining")
+        # It begins as soon as cp3 is done.
+        cut(lab, cp2, [CUTS[5]])
         lab.until(lambda: cp3.sh("[ ! -e /var/lib/firelay/update ]")[0] == 0, "the update of cp3", 900)
         updated(lab, cp3, channel)
-        cut(lab, cp2, [CUTS[5]])
         cp2.wait(READY, 900)
         updated(lab, cp2, channel)
         assert holders(lab, begun) == ["cp1", "cp2", "cp3", "cp2"], holders(lab, begun)
