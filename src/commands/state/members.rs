@@ -197,7 +197,7 @@ impl Update<'_> {
         let message = format!("{name} would be created anew, and the last upgrade of Kubernetes may not be over");
         let finding = Diagnostic::warning("FL1240", message).at(self.place(&["kubernetes", "version"]));
         let finding = finding.label(format!(
-            "the cluster may still run {old} ({}), and kubeadm of the next minor does not join it",
+            "the cluster may still run {old} ({}), and a newer kubeadm may not join it",
             self.recorded_line(&["pending"])
         ));
         finding.help(format!(
