@@ -120,9 +120,11 @@ impl State {
 
     /// The records before the next one, for the manifest of a tree.
     pub fn records_before(&self, last: Option<&Manifest>, next: &str) -> Vec<String> {
-        let copy = last.and_then(of_copy).map(|file| file.sha256[..SHORT].to_owned());
+        let copy = last.and_then(of_copy).and_then(|file| file.sha256.get(..SHORT));
         let mut records = last.map(|last| last.records.clone()).unwrap_or_default();
-        let later = [copy, self.written.as_deref().map(short)].into_iter().flatten();
+        let later = [copy.map(str::to_owned), self.written.as_deref().map(short)]
+            .into_iter()
+            .flatten();
         let later: Vec<_> = later.collect();
         records.retain(|own| !later.contains(own));
         records.extend(later);
