@@ -549,6 +549,92 @@ fn members_stay_a_quorum_while_their_ca_rotates() {
     assert_eq!(text.matches(": all are well").count(), 9, "{text}");
 }
 
+/// A restart takes three seconds, in which the member is away.
+const RESTART: &str = r#"
+[ "$*" = 'restart --no-block etcd.service' ] || exit 0
+{
+  echo "away ROOT" >>SHARED/restarts
+  kill "$(cat ROOT/pid)"
+  /bin/sleep 3
+  set -a
+  . ROOT/etc/firelay/node.env
+  . ROOT/etc/etcd/etcd.env
+  setsid etcd >>ROOT/log 2>&1 </dev/null &
+  echo $! >ROOT/pid
+  until curl -fsS --cacert ROOT/etc/etcd/pki/ca.crt --cert ROOT/etc/etcd/pki/healthcheck-client.crt \
+    --key ROOT/etc/etcd/pki/healthcheck-client.key "https://$FL_URL_ADDRESS:2379/health" >/dev/null 2>&1; do
+    /bin/sleep 0.1
+  done
+  echo "back ROOT" >>SHARED/restarts
+} >/dev/null 2>&1 &
+"#;
+
+/// Members that get their updates at the same moment.
+const UPDATES: &str = r#"
+for root; do mv "$root/usr/local/bin/systemctl-restart" "$root/usr/local/bin/systemctl"; done
+put "$1" 1 animal fox
+update() { on "$1" env -i STEP=update-etcd bash "$1/var/lib/firelay/update/steps/60-etcd" 2>&1; }
+jobs=()
+for root in "$2" "$1" "$3"; do update "$root" & jobs+=($!); done
+for job in "${jobs[@]}"; do wait "$job"; done
+# Never two away.
+[ "$(cut -d ' ' -f 1 <"$SHARED/restarts" | tr '\n' ' ')" = "away back away back away back " ] || { cat "$SHARED/restarts"; exit 8; }
+[ "$(cut -d ' ' -f 2 <"$SHARED/restarts" | sort -u | wc -l)" = 3 ]
+for root; do etcdctl snapshot status "$root/var/lib/firelay/previous/etcd-snapshot.db" >/dev/null; done
+echo "value $(get "$3" 3 animal)"
+# After a power cut in the middle, a member that is away needs no lock of a cluster that it does not reach.
+rm "$1/var/lib/firelay/update/60-etcd.done"
+kill -9 "$(cat "$1/pid")"
+update "$1"
+echo "again $(get "$1" 1 animal)"
+# Without etcdctl nothing begins.
+rm "$2/var/lib/firelay/update/60-etcd.done"
+sed -i 's/^command -v etcdctl/command -v absent/; s/^  command -v etcdctl/  command -v absent/' "$2/var/lib/firelay/update/steps/60-etcd"
+refuses "etcdctl is not on this machine" update "$2"
+"#;
+
+/// Two members that begin at the same moment both find all others well: a lock in the cluster lets one go first.
+#[test]
+fn members_that_are_updated_at_once_take_turns() {
+    let directory = tempfile::tempdir().unwrap();
+    let shared = directory.path();
+    let old = ["--set", "etcd.version=3.6.13"];
+    let names = ["etcd1", "etcd2", "etcd3"];
+    let machines = machines("external-etcd", &names, &old, shared);
+    let run = |arguments: &[&str]| {
+        let mut firelay = Command::new(env!("CARGO_BIN_EXE_firelay"));
+        firelay.args(arguments).arg(example("external-etcd").spec);
+        firelay.arg("--secrets").arg(shared.join("bundle.secrets.yaml"));
+        firelay.arg("--out").arg(shared.join("out"));
+        support::succeed(&mut firelay, "firelay");
+    };
+    run(&[&["render", "--founded"], &old[..]].concat());
+    run(&["update"]);
+    for (name, machine) in names.iter().zip(&machines) {
+        let payload = shared.join(name);
+        std::fs::create_dir(&payload).unwrap();
+        let script = shared.join(format!("out/update/1/{name}.sh"));
+        let mut unpack = Command::new("bash");
+        let text = "sed -n \"/<<'PAYLOAD'/,/^PAYLOAD\\$/p\" \"$0\" | sed '1d;$d' | base64 -d | tar -xz -C \"$1\"";
+        support::succeed(unpack.args(["-c", text]).arg(&script).arg(&payload), "bash");
+        for file in ["lib.sh", "steps/60-etcd"] {
+            let text = std::fs::read_to_string(payload.join(file)).unwrap();
+            machine.write(&format!("/var/lib/firelay/update/{file}"), 0o755, &machine.moved(&text));
+        }
+        for file in ["files/list", "shortened", "etcd.list", "artifacts"] {
+            machine.write(&format!("/var/lib/firelay/update/{file}"), 0o644, "");
+        }
+        machine.write("/var/lib/firelay/previous/id", 0o644, "");
+        let root = machine.root().to_str().unwrap();
+        let restart = RESTART.replace("SHARED", shared.to_str().unwrap());
+        machine.stand_in("systemctl-restart", &restart.replace("ROOT", root));
+    }
+    let text = inside(&machines, shared, &format!("{NETWORK}{SNAPSHOTS}{UPDATES}"));
+    assert!(text.contains("value fox") && text.contains("again fox"), "{text}");
+    let waited = "state=waiting on=\"the updates of other members of etcd\"";
+    assert_eq!(text.matches(waited).count(), 3, "{text}");
+}
+
 /// The renewal of a member, and the state of its certificates. `cut` holds the number of programs before the power fails.
 const RENEW: &str = r#"
 pki() { echo "$1/etc/etcd/pki"; }

@@ -102,7 +102,9 @@ fn program(root: &str, name: &str, url: &str) -> String {
                  echo '# {url}' >manifests/kube-apiserver.yaml"
             )
         }
-        "etcdctl" => "[ \"${*: -3:2}\" != 'snapshot save' ] || echo snapshot >\"${*: -1}\"".to_owned(),
+        "etcdctl" => format!(
+            "case $* in\nlock*) exec flock {root}/etcd-turn \"${{@:4}}\" ;;\n'snapshot save'*) echo snapshot >\"${{*: -1}}\" ;;\nesac"
+        ),
         "kubectl" => format!(
             "case $* in *'get configmap kubeadm-config'*) printf 'kind: ClusterConfiguration\\nkubernetesVersion: v1.36.4\\n' ;; *'get configmap cluster-info'*) cat {root}/cluster-info ;; *'patch configmap'*) cp \"${{*: -1}}\" {root}/patched ;; *annotate*) echo \"${{*: -1}}\" >{root}/annotation ;; *) printf 'cp1 True\\ncp2 True\\ncp3 True\\n' ;; esac"
         ),
