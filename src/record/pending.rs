@@ -1,7 +1,10 @@
 //! Changes that a render brought to documents and that nobody has said are on all machines: a cluster goes one minor, and one step of its
 //! keys, at a time. Scripts in a tree do not show them after a plain render, or in another clone.
 
-use std::net::IpAddr;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 use semver::Version;
 use serde::{Deserialize, Serialize};
@@ -29,6 +32,12 @@ pub struct Pending {
     /// Addresses that all machines know of members of external etcd, or with `provider: local` of control planes. Absent while they know all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Vec<IpAddr>>,
+    /// New control planes and members of etcd: nobody has said that they have joined.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub joining: BTreeSet<String>,
+    /// Addresses that machines had before, and may still have.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub former: BTreeMap<IpAddr, String>,
     /// `firelay update --done` was called, which reads no bundle: the next render drops all of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub done: bool,
@@ -56,23 +65,55 @@ impl Record {
         let oldest =
             |noted: Option<Version>, old: &Version, new: &Version| noted.or_else(|| (old != new).then(|| old.clone()));
         let rotates = bundle.rotating().is_some_and(|keys| keys.kind() != KeyKind::Token);
-        let noted = Pending {
+        self.pending = Some(Pending {
             kubernetes: oldest(last.kubernetes, &base.kubernetes, &self.kubernetes),
             etcd: oldest(last.etcd, &base.etcd, &self.etcd).filter(|_| plan.etcd.external),
-            addresses: self.still_known(base, plan),
             keys: last.keys || (rotates && bundle.is_step_after(&base.bundle)) || self.steps_from(base),
-            done: false,
+            ..Pending::default()
+        });
+        self.note_machines(base, plan);
+    }
+
+    /// Notes machines that come and addresses that change. A render of some machines changes nothing else that is pending.
+    pub fn note_machines(&mut self, base: &Self, plan: &Plan) {
+        let noted = Pending {
+            addresses: self.still_known(base, plan),
+            joining: self.joining_since(base),
+            former: self.moved_from(base),
+            ..self.pending().cloned().unwrap_or_default()
         };
         self.pending = (noted != Pending::default()).then_some(noted);
     }
 
-    /// Notes the addresses that all machines know. A render of some machines changes nothing else that is pending.
-    pub fn note_addresses(&mut self, base: &Self, plan: &Plan) {
-        let noted = Pending {
-            addresses: self.still_known(base, plan),
-            ..self.pending().cloned().unwrap_or_default()
+    /// The control planes and members of etcd that `base` has not, or has as joining.
+    fn joining_since(&self, base: &Self) -> BTreeSet<String> {
+        let is_new = |name: &str, role: &Role| !base.has_role(name, *role) || !base.has_joined(name);
+        let joins = |name: &&String| {
+            let mut roles = [Role::ControlPlane, Role::Etcd].iter();
+            roles.any(|role| self.has_role(name, *role) && is_new(name, role))
         };
-        self.pending = (noted != Pending::default()).then_some(noted);
+        self.machines.keys().filter(joins).cloned().collect()
+    }
+
+    fn has_role(&self, name: &str, role: Role) -> bool {
+        self.machines.get(name).is_some_and(|own| own.roles.contains(&role))
+    }
+
+    /// The addresses of machines that stay, which they have no more.
+    fn moved_from(&self, base: &Self) -> BTreeMap<IpAddr, String> {
+        let last = base.pending().map(|own| own.former.clone()).unwrap_or_default();
+        let machines = base.machines.iter();
+        let before = machines.flat_map(|(name, own)| own.addresses.iter().map(|address| (*address, name.clone())));
+        let is_former = |(address, name): &(IpAddr, String)| {
+            let machine = self.machines.get(name);
+            machine.is_some_and(|own| !own.addresses.contains(address))
+        };
+        last.into_iter().chain(before).filter(is_former).collect()
+    }
+
+    /// Whether a machine is none of those that came since `firelay update --done`.
+    pub fn has_joined(&self, name: &str) -> bool {
+        self.pending().is_none_or(|own| !own.joining.contains(name))
     }
 
     /// The addresses of `base` that all machines know and that stay. Absent where none has come or gone since `firelay update --done`.

@@ -521,9 +521,17 @@ impl<'a> Change<'a> {
         let first = go.first()?;
         let line = self.text.line(&["machines", first]);
         let at = self.place(&["nodes"]);
-        if stay.is_empty() {
+        if !stay.iter().any(|name| self.record.has_joined(name)) {
             let message = format!("no {title} of the running cluster would stay");
             let finding = Diagnostic::error("FL1215", message).at(at);
+            if !stay.is_empty() {
+                let stay = super::listed(&stay);
+                let line = self.text.line(&["pending"]);
+                let finding = finding.label(format!("{stay} may not have joined yet ({line})"));
+                return Some(finding.help(format!(
+                    "when {stay} and all other machines are Ready with their documents: firelay update --done"
+                )));
+            }
             let finding = finding.label(format!(
                 "the record has {} ({line}), the spec has none of them",
                 go.join(", ")

@@ -39,41 +39,63 @@ impl Update<'_> {
     /// Without a third member a quorum does not bear the loss of one.
     fn lost_quorum(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
         let members = self.replaced(changes, |roles| self.is_member(roles));
-        let (replaced, count) = (members.names, members.staying);
+        let (replaced, count) = (&members.names, members.staying);
         let first = *replaced.first()?;
-        if count + members.joining >= MEMBERS {
+        // One that has not joined counts no more than those that stay: two of them are a quorum with it away.
+        let is_new = replaced.iter().all(|name| members.absent.contains(name));
+        if count + members.joining >= MEMBERS - usize::from(is_new) {
             return None;
         }
-        let message = match count {
-            1 => format!("{first} would be replaced, and it is the only member of etcd: the cluster would be lost"),
-            _ => format!(
+        let message = match (count, members.absent.is_empty()) {
+            (1, true) => {
+                format!("{first} would be replaced, and it is the only member of etcd: the cluster would be lost")
+            }
+            (_, true) => format!(
                 "{} would be replaced, and etcd has {count} members: it would lose its quorum",
                 replaced.join(", ")
             ),
+            (_, false) => format!(
+                "{} would be replaced, and {count} of etcd's members {} known to have joined: it may lose its quorum",
+                replaced.join(", "),
+                if count == 1 { "is" } else { "are" },
+            ),
         };
-        let finding = Diagnostic::error("FL1217", message).at(self.nodes_place());
-        Some(finding.label(self.recorded(&[first])).help(
-            "add members first, so that there are three, and replace afterwards; or undo the change of this machine; or let \
-             `firelay update` make it in place, where `firelay plan` marks it with ~",
-        ))
+        Some(self.lost_member(message, first, &members, "add members first, so that there are three"))
     }
 
     /// With external etcd a control plane that is created anew joins through another one.
     fn last_server(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
         let servers = self.replaced(changes, |roles| roles.contains(&Role::ControlPlane));
         let is_external = self.render.project.plan.etcd.external;
-        let first = *servers.names.first().filter(|_| is_external)?;
+        let mut joined = servers.names.iter().filter(|name| !servers.absent.contains(name));
+        let first = *joined.next().filter(|_| is_external)?;
         if servers.staying + servers.joining > 1 {
             return None;
         }
-        let message = format!(
-            "{first} would be replaced, and it is the only control plane: the new one would find no API server to join"
-        );
+        let only = match servers.absent.is_empty() {
+            true => "it is the only control plane",
+            false => "no other control plane is known to have joined",
+        };
+        let message = format!("{first} would be replaced, and {only}: the new one would find no API server to join");
+        Some(self.lost_member(message, first, &servers, "add a control plane first"))
+    }
+
+    /// Without the machine that is replaced nothing is left to join. New machines count when somebody says that they have joined.
+    fn lost_member(&self, message: String, first: &str, of_role: &Replaced<'_>, more: &str) -> Diagnostic {
         let finding = Diagnostic::error("FL1217", message).at(self.nodes_place());
-        Some(finding.label(self.recorded(&[first])).help(
-            "add a control plane first, and replace this one afterwards; or undo the change of this machine; or let `firelay update` make \
-             it in place, where `firelay plan` marks it with ~",
-        ))
+        if of_role.absent.is_empty() {
+            return finding.label(self.recorded(&[first])).help(format!(
+                "{more}, and replace afterwards; or undo the change of this machine; or let `firelay update` make it in place, where \
+                 `firelay plan` marks it with ~"
+            ));
+        }
+        let absent = record::listed(&of_role.absent);
+        let line = self.recorded_line(&["pending"]);
+        finding
+            .label(format!("{absent} may not have joined yet ({line})"))
+            .help(format!(
+                "when {absent} and all other machines are Ready with their documents: firelay update --done"
+            ))
     }
 
     /// API servers know members of external etcd by their addresses, and get new ones when all members have changed.
@@ -85,7 +107,15 @@ impl Update<'_> {
         let is_lost = |name: &&str| moves(name) || member(name).is_none();
         let is_found = |name: &&str| !is_lost(name) && member(name).is_some_and(|node| self.is_known(node));
         let is_judged = plan.etcd.external && before.iter().any(|name| member(name).is_some());
-        if !is_judged || !before.iter().any(is_lost) || before.iter().any(is_found) {
+        let found: Vec<_> = before.iter().filter(|name| is_found(name)).collect();
+        // One that all machines know is away while it is created anew.
+        let is_away = |name: &str| is_replaced(changes, name);
+        let is_led = match found[..] {
+            [only] => !is_away(only),
+            _ => !found.is_empty(),
+        };
+        let is_change = |name: &&str| is_lost(name) || self.noted().is_some() && is_away(name);
+        if !is_judged || !before.iter().any(is_change) || is_led {
             return None;
         }
         let message = "no member of etcd would keep its address, and API servers would know none that lives";
@@ -244,7 +274,7 @@ impl Update<'_> {
         label.unwrap_or_default()
     }
 
-    fn replaced<'c>(&self, changes: &'c [MachineChange], has_role: impl Fn(&[Role]) -> bool) -> Replaced<'c> {
+    fn replaced<'c>(&'c self, changes: &'c [MachineChange], has_role: impl Fn(&[Role]) -> bool) -> Replaced<'c> {
         let machines = self.base.iter().flat_map(|base| &base.machines);
         let before: Vec<_> = machines.filter(|(_, own)| has_role(&own.roles)).collect();
         let nodes = { self.render.project.plan.nodes.iter() }.filter(|node| has_role(&crate::delivery::roles(node)));
@@ -252,11 +282,18 @@ impl Update<'_> {
         let of_role = changes.iter().filter(|change| has_role(&change.roles));
         let (old, new): (Vec<_>, Vec<_>) =
             of_role.partition(|change| before.iter().any(|(name, _)| **name == change.name));
+        let has_joined = |name: &&str| self.base.as_ref().is_none_or(|base| base.has_joined(name));
+        let stay = before
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .filter(|name| stays.contains(name));
+        let (staying, absent): (Vec<_>, Vec<_>) = stay.partition(has_joined);
         let leaves = |change: &&&MachineChange| matches!(change.action, Action::Replace | Action::Unknown);
         let joins = |change: &&&MachineChange| matches!(change.action, Action::Add | Action::Replace);
         Replaced {
             names: old.iter().filter(leaves).map(|change| change.name.as_str()).collect(),
-            staying: before.iter().filter(|(name, _)| stays.contains(name.as_str())).count(),
+            staying: staying.len(),
+            absent,
             joining: new.iter().filter(joins).count(),
         }
     }
@@ -282,8 +319,10 @@ impl Update<'_> {
 struct Replaced<'c> {
     /// Those of the record that are created anew. Nobody knows whether a machine takes an unknown change in place.
     names: Vec<&'c str>,
-    /// The number of those of the record that stay.
+    /// The number of those of the record that stay and have joined.
     staying: usize,
+    /// Those of the record that stay and may not have joined.
+    absent: Vec<&'c str>,
     /// The number of new ones. A worker that becomes a control plane is created anew, and joins etcd.
     joining: usize,
 }
@@ -293,6 +332,12 @@ fn keeps_address(plan: &Plan, name: &str, own: &MachineRecord) -> bool {
     let mut servers = plan.control_planes().filter(|node| node.name == name);
     let known = own.addresses.first();
     servers.any(|node| known.is_none() || node.addresses.first() == known)
+}
+
+/// Whether a machine is created anew. Nobody knows whether it takes an unknown change in place.
+fn is_replaced(changes: &[MachineChange], name: &str) -> bool {
+    let mut own = changes.iter().filter(|change| change.name == name);
+    own.any(|change| matches!(change.action, Action::Replace | Action::Unknown))
 }
 
 /// The first control plane that is created: new ones come before others are replaced.

@@ -672,7 +672,7 @@ impl<'a> Update<'a> {
         };
         match whole {
             true => self.next.note_pending(base, bundle, &project.plan),
-            false => self.next.note_addresses(base, &project.plan),
+            false => self.next.note_machines(base, &project.plan),
         }
     }
 

@@ -29,6 +29,7 @@ def tell(lab):
             machine.boot()
         ready(added, 1200)
         follow(lab, PAGE, "Add machines", 1, cp1)
+        follow(lab, PAGE, "Add machines", 2, cp1)
         for machine in added:
             settled(machine)
         assert members(cp1) == ["cp1", "cp2", "cp3"] and clusters([cp1, cp2, cp3]) == cluster

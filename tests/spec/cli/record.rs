@@ -1031,7 +1031,23 @@ fn no_worker_gets_the_address_of_a_machine_that_stays() {
     }
     // One after the other.
     assert_eq!(desk.run(&["render", "--set", &free]).code, 0);
-    assert_eq!(desk.run(&["plan", "--set", &free, "--set", &w1]).code, 0);
+    let still = "10.5.0.22 of w2, which may still have it";
+    for verb in ["plan", "render", "update"] {
+        refused(
+            &desk,
+            &[verb, "--set", &free, "--set", &w1],
+            &["FL1230", still, "firelay update --done"],
+        );
+    }
+    // The whole of an exchange takes three steps, and w2 may have its own address again.
+    assert_eq!(desk.run(&["plan"]).code, 0);
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    assert_eq!(desk.run(&["render", "--set", &free, "--set", &w1]).code, 0);
+    assert!(
+        desk.read(RECORD).contains("pending: {former: {\"10.5.0.21\": w1}}\n"),
+        "{}",
+        desk.read(RECORD)
+    );
 }
 
 /// The member of a control plane stays in etcd until somebody takes it out.
@@ -1680,7 +1696,8 @@ fn addresses_that_machines_may_not_know_lead_nobody() {
     with(&[41, 42, 33]);
     run(&["update"]);
     assert!(
-        desk.read(RECORD).contains("pending: {addresses: [\"10.2.0.33\"]}\n"),
+        desk.read(RECORD)
+            .contains("pending: {addresses: [\"10.2.0.33\"], former: {\"10.2.0.31\": etcd1, \"10.2.0.32\": etcd2}}\n"),
         "{}",
         desk.read(RECORD)
     );
@@ -1716,7 +1733,7 @@ fn addresses_that_machines_may_not_know_lead_nobody() {
     run(&["update"]);
     assert!(
         desk.read(RECORD)
-            .contains("pending: {addresses: [\"10.2.0.41\", \"10.2.0.42\", \"10.2.0.33\"]}\n"),
+            .contains("pending: {addresses: [\"10.2.0.41\", \"10.2.0.42\", \"10.2.0.33\"], joining: [etcd4, etcd5]}\n"),
         "{}",
         desk.read(RECORD)
     );
@@ -1729,6 +1746,117 @@ fn addresses_that_machines_may_not_know_lead_nobody() {
     run(&["update", "--node", "etcd2"]);
     with(&[51, 52, 53, 34, 35]);
     refused(&desk, &["update"], &["FL1228", "machines may know 10.2.0.33 alone"]);
+}
+
+/// A new member counts when somebody says that it has joined: two machines that were rendered are no quorum.
+#[test]
+fn members_that_may_not_have_joined_replace_nobody() {
+    let desk = founded("single-node");
+    let spec = desk.read("cluster.yaml");
+    let lan = spec
+        .lines()
+        .find(|line| line.contains("name: home1"))
+        .unwrap()
+        .to_owned();
+    let row = |number: u8| {
+        lan.replace("home1", &format!("home{number}"))
+            .replace("192.168.1.10", &format!("192.168.1.1{number}"))
+    };
+    desk.write(
+        "cluster.yaml",
+        &spec.replace(&lan, &[lan.clone(), row(2), row(3)].join("\n")),
+    );
+    let ran = desk.run(&["render"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for verb in ["plan", "render", "update"] {
+        refused(
+            &desk,
+            &[verb, "--replace", "home1"],
+            &[
+                "FL1217",
+                "home1 would be replaced, and 1 of etcd's members is known to have joined",
+                "home2, home3 may not have joined yet (firelay.state.yaml:",
+                "firelay update --done",
+            ],
+        );
+    }
+    // It may not go either.
+    desk.write("cluster.yaml", &spec.replace(&lan, &[row(2), row(3)].join("\n")));
+    refused(
+        &desk,
+        &["render", "--accept", "FL0209"],
+        &["FL1215", "home2, home3 may not have joined yet (firelay.state.yaml:"],
+    );
+    desk.write(
+        "cluster.yaml",
+        &spec.replace(&lan, &[lan.clone(), row(2), row(3)].join("\n")),
+    );
+    // Another render in between changes nothing about it.
+    assert_eq!(desk.run(&["render"]).code, 0);
+    refused(&desk, &["plan", "--replace", "home1"], &["FL1217"]);
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    let ran = desk.run(&["plan", "--replace", "home1"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+/// With external etcd a control plane is created anew through another one that serves.
+#[test]
+fn control_planes_that_may_not_have_joined_serve_nobody() {
+    let desk = Desk::with_spec("external-etcd");
+    let two = desk.read("cluster.yaml");
+    desk.write(
+        "cluster.yaml",
+        &two.replace("\"cp{1..2}\"", "cp1").replace("-10.2.0.12", ""),
+    );
+    let first = run_at(&desk, "2026-11-25 00:00:00", &["render", "--new-secrets", "--founded"]);
+    assert_eq!(first.code, 0, "{first:?}");
+    desk.write("cluster.yaml", &two);
+    assert_eq!(desk.run(&["update"]).code, 0);
+    let texts = [
+        "FL1217",
+        "cp1 would be replaced, and no other control plane is known to have joined",
+        "cp2 may not have joined yet (firelay.state.yaml:",
+        "firelay update --done",
+    ];
+    refused(&desk, &["render", "--replace", "cp1"], &texts);
+    // The new one may be made anew: cp1 serves.
+    assert_eq!(desk.run(&["plan", "--replace", "cp2"]).code, 0);
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    assert_eq!(desk.run(&["plan", "--replace", "cp1"]).code, 0);
+}
+
+/// The only member of external etcd that all machines know is not created anew: in that time they would know none.
+#[test]
+fn the_only_known_member_is_not_replaced() {
+    let desk = Desk::with_spec("external-etcd");
+    let spec = desk.read("cluster.yaml");
+    let rows = |first: u8| {
+        let ends = [first, first + 1, 33].into_iter().enumerate();
+        let row = |(at, end)| {
+            format!(
+                "  - {{ name: etcd{}, roles: [etcd], addresses: [10.2.0.{end}] }}\n",
+                at + 1
+            )
+        };
+        let rows: String = ends.map(row).collect();
+        let (head, nodes) = spec.split_once("nodes:\n").unwrap();
+        desk.write(
+            "cluster.yaml",
+            &format!("{head}nodes:\n{rows}{}", nodes.split_once('\n').unwrap().1),
+        );
+    };
+    rows(31);
+    let first = run_at(&desk, "2026-11-25 00:00:00", &["render", "--new-secrets", "--founded"]);
+    assert_eq!(first.code, 0, "{first:?}");
+    rows(41);
+    let ran = run_at(&desk, "2026-11-26 00:00:00", &["update"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let texts = ["FL1228", "10.2.0.33 alone", "firelay update --done"];
+    refused(&desk, &["plan", "--replace", "etcd3"], &texts);
+    let plan = |name: &str| desk.run(&["plan", "--replace", name]);
+    assert_eq!(plan("etcd2").code, 0);
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    assert_eq!(plan("etcd3").code, 0);
 }
 
 /// A plain render, a tree that is gone and another clone leave no scripts: the record says that an update is pending.

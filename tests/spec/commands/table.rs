@@ -529,6 +529,7 @@ pub const PAGES: &[Page] = &[
             ),
             ("firelay plan\nfirelay render", RUN),
             ("ssh worker-2 sudo firelay-status", RUN),
+            ("firelay update --done", RUN),
             ("kubectl drain worker-1", RUN),
             (
                 "examples/terraform/replace",
