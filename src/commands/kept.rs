@@ -118,10 +118,11 @@ fn of_machine(node: &NodePlan, assembly: &Assembly<'_>, files: &[&ManifestFile])
         addresses,
         mac,
         uuid,
+        labels,
         ..
     } = node;
     let age = (assembly.issued_at(node), assembly.bundle().leaves_of(name));
-    format!("{:?} {files:?}", (name, addresses, mac, uuid, age))
+    format!("{:?} {files:?}", (name, addresses, mac, uuid, labels, age))
 }
 
 /// The files of a worker without its own values. A value of the class, such as a password for a pointer, has an effect in files of one form

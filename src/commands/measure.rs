@@ -52,7 +52,7 @@ pub fn explained(project: &Project, bundle: &Bundle, failure: Failure) -> Failur
 }
 
 /// The sizes of the documents of a plan in which some do not fit, measured with a placeholder for the bundle: of machines that are set up
-/// alike the one with the longest name, and all of them.
+/// alike the one with the longest values, and all of them.
 pub fn sizes(project: &Project) -> Result<Vec<(NodeSize, Vec<&NodePlan>)>, Failure> {
     let bundle = bundle::placeholder(&project.plan)?;
     let assembly = Assembly::new(project, &bundle, false)?;
@@ -71,10 +71,9 @@ fn size_of_class<'p>(
     class: &[(usize, &'p NodePlan)],
     compressed: &CompressedSizes,
 ) -> Result<Option<(NodeSize, Vec<&'p NodePlan>)>, Failure> {
-    let longest = class.iter().max_by_key(|(_, node)| node.name.len());
     let nodes = class.iter().map(|(_, node)| *node).collect();
-    let size = longest
-        .map(|(_, node)| size_of(assembly, node, compressed))
+    let size = longest(class)
+        .map(|node| size_of(assembly, node, compressed))
         .transpose()?;
     Ok(size.map(|size| (size, nodes)))
 }
@@ -133,24 +132,34 @@ fn tight<'p>(project: &'p Project, bundle: &Bundle) -> Result<Vec<Tight<'p>>, Fa
     Ok(tight.into_iter().map(|(_, tight)| tight).collect())
 }
 
-/// Those of machines that are set up alike, with their rows: none if the document with the longest name fits.
+/// Those of machines that are set up alike, with their rows: none if the document with the longest values fits.
 fn tight_of_class<'p>(
     assembly: &Assembly<'_>,
-    mut class: Vec<(usize, &'p NodePlan)>,
+    class: Vec<(usize, &'p NodePlan)>,
 ) -> Result<Vec<(usize, Tight<'p>)>, Failure> {
-    let longest = (0..class.len()).max_by_key(|at| class[*at].1.name.len());
-    let Some((row, node)) = longest.map(|at| class.swap_remove(at)) else {
+    let Some(node) = longest(&class) else {
         return Ok(Vec::new());
     };
-    let Some(first) = measured(assembly, node)? else {
+    // Labels of one length take more or less when they are compressed.
+    let room = MARGIN + 2 * label_bytes(node) as u64;
+    if measured(assembly, node, room)?.is_none() {
         return Ok(Vec::new());
-    };
-    let others = class
+    }
+    let own = class
         .into_par_iter()
-        .map(|(row, node)| Ok((row, measured(assembly, node)?)))
+        .map(|(row, node)| Ok((row, measured(assembly, node, MARGIN)?)))
         .collect::<Result<Vec<_>, Failure>>()?;
-    let others = others.into_iter().filter_map(|(row, tight)| Some((row, tight?)));
-    Ok(std::iter::once((row, first)).chain(others).collect())
+    Ok(own.into_iter().filter_map(|(row, tight)| Some((row, tight?))).collect())
+}
+
+/// The machine of a class that has most bytes of its own.
+fn longest<'p>(class: &[(usize, &'p NodePlan)]) -> Option<&'p NodePlan> {
+    let nodes = class.iter().map(|(_, node)| *node);
+    nodes.max_by_key(|node| node.name.len() + label_bytes(node))
+}
+
+fn label_bytes(node: &NodePlan) -> usize {
+    node.labels.values().map(String::len).sum()
 }
 
 fn of_bundle(project: &Project, bundle: &Bundle) -> Result<Vec<Diagnostic>, Failure> {
@@ -196,13 +205,13 @@ fn representatives(plan: &Plan) -> Vec<&NodePlan> {
     order.iter().filter_map(|key| rows.get(key).copied()).collect()
 }
 
-/// The machine if its document does not fit, or hardly.
-fn measured<'p>(assembly: &Assembly<'_>, node: &'p NodePlan) -> Result<Option<Tight<'p>>, Failure> {
+/// The machine if its document does not fit, or has less room than `margin`.
+fn measured<'p>(assembly: &Assembly<'_>, node: &'p NodePlan, margin: u64) -> Result<Option<Tight<'p>>, Failure> {
     let files = assembly.files(node, &assembly.pki(node)?)?;
     Ok(match assembly.package(node, &files) {
         Ok(artifact) => {
             let (counted, limit) = (artifact.handover.counted, artifact.handover.limit.unwrap_or(u64::MAX));
-            (limit - counted < MARGIN).then_some(Tight {
+            (limit - counted < margin).then_some(Tight {
                 node,
                 counted,
                 limit,
@@ -378,5 +387,5 @@ fn fits(project: &Project, bundle: &Bundle, group: &[Tight<'_>], change: &Change
     };
     let concerned = |node: &&NodePlan| group.iter().any(|tight| tight.node.name == node.name);
     let mut nodes = changed.plan.nodes.iter().filter(concerned);
-    nodes.all(|node| matches!(measured(&assembly, node), Ok(None)))
+    nodes.all(|node| matches!(measured(&assembly, node, MARGIN), Ok(None)))
 }

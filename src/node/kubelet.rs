@@ -86,16 +86,17 @@ pub fn arguments(plan: &Plan, node: &NodePlan) -> Vec<(&'static str, String)> {
     if node.pool && ipv6 {
         addresses.push("::".to_owned());
     }
-    let labels: Vec<_> = node
-        .labels
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    [("node-ip", addresses), ("node-labels", labels)]
+    [("node-ip", addresses), ("node-labels", node_labels(node))]
         .into_iter()
         .filter(|(_, values)| !values.is_empty())
         .map(|(name, values)| (name, values.join(",")))
         .collect()
+}
+
+/// Its labels in the form of `node-labels`.
+pub fn node_labels(node: &NodePlan) -> Vec<String> {
+    let labels = node.labels.iter();
+    labels.map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 /// The OS's directory of volume plugins, when it is not kubelet's own.

@@ -1,5 +1,5 @@
-//! Machines of one class: their documents are equal but for each machine's own name, address, certificates and keys. The checks
-//! of a class read none of these, so a document without findings speaks for its class.
+//! Machines of one class: their documents are equal but for each machine's own name, address, values of labels, certificates and keys. The
+//! checks of a class read none of these, so a document without findings speaks for its class.
 
 use std::{
     collections::HashSet,
@@ -14,17 +14,21 @@ use super::{Finding, Format, Machine, cluster::variable};
 
 /// The places of a machine's own values: the line before if it matters, and the line up to the value. Elsewhere the same text may
 /// mean something else, such as a user or a volume.
-const PLACES: [(&str, &str); 9] = [
+const PLACES: [(&str, &str); 10] = [
     ("", "hostname: "),
     ("", "fqdn: "),
     ("    nodeRegistration:\n", "      name: "),
     ("      - name: node-ip\n", "        value: "),
+    (LABELS, "        value: "),
     ("", "    FL_NODE="),
     ("", "    FL_ADDRESSES="),
     ("", "    FL_LOCAL="),
     ("", "    FL_URL_ADDRESS="),
     ("", "    FL_PIN="),
 ];
+
+/// The line before the labels of a Node.
+const LABELS: &str = "      - name: node-labels\n";
 
 /// A body of PEM is on one line and longer.
 const SHORTEST: usize = 60;
@@ -33,6 +37,9 @@ const SHORTEST: usize = 60;
 const ADDRESS: &[u8] = b"\xff1";
 const NAME: &[u8] = b"\xff2";
 const BODY: &[u8] = b"\xff3";
+
+/// Before the keys of labels.
+const KEYS: &[u8] = b"\xff5";
 
 /// Before the digest of a shared end.
 const END: &[u8] = b"\xff4";
@@ -77,11 +84,12 @@ impl Proven {
         let bytes = machine.innermost.as_ref().filter(|_| is_whole)?;
         let address = variable(machine, "FL_ADDRESSES").unwrap_or_default();
         let title = format!("{:?} {} {}\n", machine.roles, machine.pool, machine.platform);
-        let own = own_values(&machine.name, &address);
+        let whole = std::str::from_utf8(bytes).ok()?;
+        let own = own_values(&machine.name, &address, labels(whole));
         let end = machine.end.as_ref().and_then(|end| self.end(end));
         let shared = end.filter(|end| end.is_without(&own) && bytes.ends_with(end.text.as_bytes()));
         let border = bytes.len() - shared.as_ref().map_or(0, |end| end.text.len());
-        let text = std::str::from_utf8(&bytes[..border]).ok()?;
+        let text = whole.get(..border)?;
         let end = shared.as_ref().map(|end| end.digest.as_slice());
         Some(digest(&title, text, end, &own))
     }
@@ -112,19 +120,22 @@ impl End {
     }
 
     /// None of a machine's own values is at a place of one.
-    fn is_without(&self, own: &[(String, &'static [u8])]) -> bool {
+    fn is_without(&self, own: &[Own]) -> bool {
         !own.iter()
             .any(|(own, _)| self.values.iter().any(|value| value.contains(own)))
     }
 }
 
-/// The digest of a cloud-config without this name and address, and without the bodies of PEM. Two machines with the same digest have
-/// documents that differ in nothing else.
-pub fn digest_of_class(cloud_config: &str, name: &str, address: &str) -> Vec<u8> {
-    digest("", cloud_config, None, &own_values(name, address))
+/// The digest of a cloud-config without this name, this address and the values of these labels (`key=value,…`), and without the bodies of
+/// PEM. Two machines with the same digest have documents that differ in nothing else.
+pub fn digest_of_class(cloud_config: &str, name: &str, address: &str, labels: &str) -> Vec<u8> {
+    digest("", cloud_config, None, &own_values(name, address, labels))
 }
 
-fn digest(title: &str, text: &str, end: Option<&[u8]>, own: &[(String, &'static [u8])]) -> Vec<u8> {
+/// A value of one machine, and its mark.
+type Own = (String, Vec<u8>);
+
+fn digest(title: &str, text: &str, end: Option<&[u8]>, own: &[Own]) -> Vec<u8> {
     let mut digest = Context::new(&SHA256);
     digest.update(title.as_bytes());
     let (mut before, mut done, mut at) = ("", 0, 0);
@@ -144,15 +155,48 @@ fn digest(title: &str, text: &str, end: Option<&[u8]>, own: &[(String, &'static 
     digest.finish().as_ref().to_vec()
 }
 
-/// Name and address with their marks, as far as every reader of YAML takes them for text: a name has a letter first, and more
+/// Name, address and labels with their marks, as far as every reader of YAML takes them for text: a name has a letter first, and more
 /// than letters. An IPv6 address may be a number of YAML 1.1.
-fn own_values(name: &str, address: &str) -> Vec<(String, &'static [u8])> {
+fn own_values(name: &str, address: &str, labels: &str) -> Vec<Own> {
     let own = [
-        (name, NAME, is_text(name)),
-        (address, ADDRESS, address.parse::<Ipv4Addr>().is_ok()),
+        (name, NAME.to_vec(), is_text(name)),
+        (address, ADDRESS.to_vec(), address.parse::<Ipv4Addr>().is_ok()),
     ];
     let known = own.into_iter().filter(|(.., is_known)| *is_known);
-    known.map(|(value, mark, _)| (value.to_owned(), mark)).collect()
+    let known = known.map(|(value, mark, _)| (value.to_owned(), mark));
+    known
+        .chain(keys(labels).map(|keys| (labels.to_owned(), keys)))
+        .collect()
+}
+
+/// The labels of a Node in its document.
+fn labels(cloud_config: &str) -> &str {
+    let rest = cloud_config.split_once(LABELS).map_or("", |(_, rest)| rest);
+    let line = rest.lines().next().unwrap_or_default();
+    line.trim_start().strip_prefix("value: ").map_or("", unquoted)
+}
+
+/// The mark of labels: their keys. None where a reader may take them for something else.
+fn keys(labels: &str) -> Option<Vec<u8>> {
+    let is_plain = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte))
+    };
+    let mut mark = KEYS.to_vec();
+    for label in labels.split(',') {
+        let (key, value) = label.split_once('=')?;
+        if !key.starts_with(|first: char| first.is_ascii_alphabetic()) || !is_plain(key) || !is_plain(value) {
+            return None;
+        }
+        mark.extend_from_slice(key.as_bytes());
+        mark.push(b',');
+    }
+    Some(mark)
+}
+
+fn unquoted(text: &str) -> &str {
+    let within = |quote| text.strip_prefix(quote).and_then(|rest: &str| rest.strip_suffix(quote));
+    within('"').or_else(|| within('\'')).unwrap_or(text)
 }
 
 fn is_text(name: &str) -> bool {
@@ -164,18 +208,17 @@ fn is_text(name: &str) -> bool {
 }
 
 /// A line with a mark in place of a machine's own value or of a body of PEM.
-fn marked<'l>(before: &str, line: &'l str, own: &[(String, &'static [u8])]) -> Option<Parts<'l>> {
+fn marked<'l>(before: &str, line: &'l str, own: &'l [Own]) -> Option<Parts<'l>> {
     without_own(before, line, own).or_else(|| without_body(before, line))
 }
 
-type Parts<'l> = (&'l str, &'static [u8], &'l str);
+type Parts<'l> = (&'l str, &'l [u8], &'l str);
 
-fn without_own<'l>(before: &str, line: &'l str, own: &[(String, &'static [u8])]) -> Option<Parts<'l>> {
+fn without_own<'l>(before: &str, line: &'l str, own: &'l [Own]) -> Option<Parts<'l>> {
     let mut places = PLACES.iter().filter(|(above, _)| above.is_empty() || *above == before);
     let value = places.find_map(|(_, place)| line.strip_prefix(place))?;
     let plain = value.strip_suffix('\n')?;
-    let unquoted = |quote| plain.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
-    let word = unquoted('"').or_else(|| unquoted('\'')).unwrap_or(plain);
+    let word = unquoted(plain);
     let (_, mark) = own.iter().find(|(own, _)| own == word)?;
     let start = line.len() - value.len() + usize::from(word.len() != plain.len());
     Some((&line[..start], mark, &line[start + word.len()..]))
@@ -198,7 +241,7 @@ mod tests {
     use super::*;
 
     fn marked(before: &str, line: &str) -> Vec<u8> {
-        let own = [("w5".to_owned(), NAME), ("172.17.0.6".to_owned(), ADDRESS)];
+        let own = own_values("w5", "172.17.0.6", "rack=r5,zone=");
         let (start, mark, end) = super::marked(before, line, &own).unwrap_or((line, b"", ""));
         [start.as_bytes(), mark, end.as_bytes()].concat()
     }
@@ -218,6 +261,11 @@ mod tests {
                 "      name: 'w5'\n",
                 b"      name: '\xff2'\n",
             ),
+            (
+                LABELS,
+                "        value: rack=r5,zone=\n",
+                b"        value: \xff5rack,zone,\n",
+            ),
         ];
         for (before, line, digested) in own {
             assert_eq!(marked(before, line), digested);
@@ -231,6 +279,8 @@ mod tests {
             ("users:\n", "- name: w5\n"),
             ("    metadata:\n", "      name: w5\n"),
             ("      - name: hostname-override\n", "        value: \"172.17.0.6\"\n"),
+            ("      - name: feature-gates\n", "        value: rack=r5,zone=\n"),
+            (LABELS, "        value: rack=r6,zone=\n"),
             ("    nodeRegistration:\n", "      name: \"w5'\n"),
         ];
         for (before, line) in others {
@@ -260,5 +310,32 @@ mod tests {
         assert!(["w5", "worker-a", "w5.example.com"].into_iter().all(is_text));
         let others = ["true", "5w", "1e3", "w5:", "w5-", "W5", "-w5", "~", ""];
         assert!(!others.into_iter().any(is_text));
+    }
+
+    #[test]
+    fn labels_are_those_that_no_reader_takes_for_something_else() {
+        let text = |value: &str| format!("a: b\n{LABELS}        value: {value}\n      - c\n");
+        assert_eq!(
+            labels(&text("rack=r7,example.com/zone=a")),
+            "rack=r7,example.com/zone=a"
+        );
+        assert_eq!(labels("a: b\n"), "");
+        assert_eq!(
+            keys("rack=r7,example.com/zone="),
+            Some(b"\xff5rack,example.com/zone,".to_vec())
+        );
+        for other in [
+            "",
+            "rack",
+            "=",
+            "1=2",
+            "rack=a b",
+            "rack=a: b",
+            "rack=a #b",
+            "rack=a,",
+            "rack=é",
+        ] {
+            assert!(keys(other).is_none(), "{other}");
+        }
     }
 }

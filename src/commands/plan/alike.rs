@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::super::{kept::Group, last_tree::LastTree, state::Update};
 use crate::{
     changes::{FieldChange, FileChange, MachineChange},
+    node::kubelet::node_labels,
     plan::NodePlan,
     profile::DocumentFormat,
     tree::ManifestFile,
@@ -78,7 +79,13 @@ impl<'a> Alike<'a> {
     fn digest(&self, node: &NodePlan) -> Option<Vec<u8>> {
         let bytes = self.last.read(self.documents.get(node.name.as_str())?).ok()?;
         let address = node.addresses.first().map(ToString::to_string).unwrap_or_default();
-        Some(digest_of_class(std::str::from_utf8(&bytes).ok()?, &node.name, &address))
+        let text = std::str::from_utf8(&bytes).ok()?;
+        Some(digest_of_class(
+            text,
+            &node.name,
+            &address,
+            &node_labels(node).join(","),
+        ))
     }
 }
 
@@ -87,6 +94,7 @@ impl<'a> Alike<'a> {
 fn is_of_all(node: &NodePlan, change: &MachineChange) -> bool {
     let own: Vec<_> = { node.addresses.iter().map(ToString::to_string) }
         .chain([node.name.clone()])
+        .chain(node_labels(node))
         .collect();
     let is_own = |field: &FieldChange| {
         let values = field.old.iter().chain(&field.new);

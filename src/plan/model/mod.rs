@@ -120,10 +120,11 @@ impl Plan {
     /// one machine alone, so with patches each is a class of its own.
     pub fn classes<'p>(&self, nodes: impl IntoIterator<Item = &'p NodePlan>) -> Vec<Vec<(usize, &'p NodePlan)>> {
         let mut classes: Vec<Vec<(usize, &NodePlan)>> = Vec::new();
-        // Each machine may have labels of its own: only classes with the same ones are compared.
-        let mut by_labels: HashMap<_, Vec<usize>> = HashMap::new();
+        // Each machine may have flags of its own: only classes with the same ones are compared.
+        let mut by_flags: HashMap<_, Vec<usize>> = HashMap::new();
         for (place, node) in nodes.into_iter().enumerate() {
-            let same = by_labels.entry((&node.labels, &node.kubelet_args)).or_default();
+            let labels: Vec<_> = node.labels.keys().collect();
+            let same = by_flags.entry((labels, &node.kubelet_args)).or_default();
             let is_alike = |number: &&usize| {
                 let first = classes[**number].first();
                 self.patches.is_empty() && first.is_some_and(|(_, other)| other.is_set_up_as(node))

@@ -82,7 +82,7 @@ impl NodePlan {
         loads && !self.os.kernel_packages.is_empty()
     }
 
-    /// Whether it differs from another machine only in its name, its addresses and the numbers of its hardware.
+    /// Whether it differs from another machine only in its name, its addresses, the values of its labels and the numbers of its hardware.
     pub fn is_set_up_as(&self, other: &Self) -> bool {
         let Self {
             name: _,
@@ -124,8 +124,8 @@ impl NodePlan {
             && addresses.len() == other.addresses.len()
             && Arc::ptr_eq(os, &other.os)
             && Arc::ptr_eq(platform, &other.platform)
-            && (boot, delivery, labels, admin_labels)
-                == (&other.boot, &other.delivery, &other.labels, &other.admin_labels)
+            && labels.keys().eq(other.labels.keys())
+            && (boot, delivery, admin_labels) == (&other.boot, &other.delivery, &other.admin_labels)
             && (taints, kubelet_config, kubelet_args) == (&other.taints, &other.kubelet_config, &other.kubelet_args)
             && (artifacts, image_archives) == (&other.artifacts, &other.image_archives)
             && (interfaces, host) == (&other.interfaces, &other.host)

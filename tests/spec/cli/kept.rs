@@ -47,7 +47,7 @@ fn add(desk: &Desk) {
 }
 
 /// Changes after which some documents are others, or not what the last render wrote.
-const CHANGES: [(&str, Change); 14] = [
+const CHANGES: [(&str, Change); 17] = [
     ("nothing", |_| ()),
     ("a worker comes", add),
     ("a worker goes", |desk| {
@@ -68,6 +68,36 @@ const CHANGES: [(&str, Change); 14] = [
     }),
     ("another address", |desk| {
         edit(desk, "cluster.yaml", "10.0.0.22", "10.0.0.52");
+    }),
+    ("another value of a label", |desk| {
+        edit(
+            desk,
+            "cluster.yaml",
+            "size: big }, addresses: [10.0.0.32]",
+            "size: small }, addresses: [10.0.0.32]",
+        );
+    }),
+    ("another label", |desk| {
+        edit(
+            desk,
+            "cluster.yaml",
+            "size: big }, addresses: [10.0.0.32]",
+            "zone: big }, addresses: [10.0.0.32]",
+        );
+    }),
+    ("one of two labels moves", |desk| {
+        edit(
+            desk,
+            "cluster.yaml",
+            "labels: { size: big }, addresses: [10.0.0.32]",
+            "addresses: [10.0.0.32]",
+        );
+        edit(
+            desk,
+            "cluster.yaml",
+            "addresses: [10.0.0.22]",
+            "labels: { size: big }, addresses: [10.0.0.22]",
+        );
     }),
     ("another MAC address", |desk| {
         edit(
