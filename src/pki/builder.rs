@@ -29,7 +29,7 @@ pub struct PkiFile {
 pub struct NodePki {
     /// Files, sorted by path.
     pub files: Vec<PkiFile>,
-    /// When its certificates begin to hold.
+    /// When all its certificates hold.
     pub not_before: OffsetDateTime,
     /// When the first of its certificates ends.
     pub expires: OffsetDateTime,
@@ -43,6 +43,8 @@ pub(super) struct PkiBuilder<'a> {
     pub(super) node: &'a NodePlan,
     issued_at: OffsetDateTime,
     files: Vec<PkiFile>,
+    /// When the last of its certificates begins to hold.
+    not_before: OffsetDateTime,
     expires: Option<OffsetDateTime>,
 }
 
@@ -61,6 +63,7 @@ impl<'a> PkiBuilder<'a> {
             node,
             issued_at,
             files: Vec::new(),
+            not_before: leaf::begin(plan, issued_at, authorities.get(Ca::Kubernetes)).unwrap_or(issued_at),
             expires: None,
         }
     }
@@ -69,6 +72,7 @@ impl<'a> PkiBuilder<'a> {
     pub(super) fn sign(&mut self, path: &str, leaf: &Leaf) -> Result<Issued, Error> {
         let label = format!("node/{}/{path}", self.node.name);
         let issued = leaf::sign(self.plan, self.authorities, self.issued_at, &label, leaf)?;
+        self.not_before = self.not_before.max(issued.not_before);
         self.expires = Some(
             self.expires
                 .map_or(issued.not_after, |expires| expires.min(issued.not_after)),
@@ -107,7 +111,7 @@ impl<'a> PkiBuilder<'a> {
         let authority = self.authorities.get(Ca::Kubernetes).not_after;
         NodePki {
             files: self.files,
-            not_before: self.issued_at - self.plan.pki.backdate,
+            not_before: self.not_before,
             expires: self.expires.unwrap_or(authority),
         }
     }

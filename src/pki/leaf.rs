@@ -92,6 +92,8 @@ pub(super) struct Issued {
     pub(super) certificate: String,
     /// PEM of the key.
     pub(super) key: Secret<String>,
+    /// When it begins to hold.
+    pub(super) not_before: OffsetDateTime,
     /// When it ends.
     pub(super) not_after: OffsetDateTime,
 }
@@ -164,11 +166,12 @@ fn complete(
     Ok(Issued {
         certificate: to_pem("CERTIFICATE", certificate.der()),
         key: key.to_pem(),
+        not_before: params.not_before,
         not_after: params.not_after,
     })
 }
 
-/// From `issuedAt - backdate` to `issuedAt + leafValidity`, but not beyond the CA: a verifier needs both alive. What nothing
+/// From `issuedAt - backdate` to `issuedAt + leafValidity`, but within the validity of the CA: a verifier needs both alive. What nothing
 /// renews lasts as long as the CA, unless the spec says how long leaves live: otherwise etcd would stop after a year.
 fn validity(
     plan: &Plan,
@@ -181,14 +184,18 @@ fn validity(
         let ended = authority.not_after.format(&Rfc3339).unwrap_or_default();
         return Err(Error::Ended(name, ended));
     }
-    let not_before = issued_at
-        .checked_sub(plan.pki.backdate)
-        .filter(|moment| moment.year() >= 1950);
     let end = match plan.pki.unrenewed_last && !leaf.is_renewed(plan) {
         true => authority.not_after,
         false => issued_at.saturating_add(plan.pki.leaf_validity),
     };
-    Ok((not_before.ok_or(Error::Validity)?, end.min(authority.not_after)))
+    let begin = begin(plan, issued_at, authority).ok_or(Error::Validity)?;
+    Ok((begin, end.min(authority.not_after)))
+}
+
+/// `issuedAt - backdate`, but not before the CA. X.509 has no year before 1950.
+pub(super) fn begin(plan: &Plan, issued_at: OffsetDateTime, authority: &OpenAuthority) -> Option<OffsetDateTime> {
+    let moment = { issued_at.checked_sub(plan.pki.backdate) }.filter(|moment| moment.year() >= 1950)?;
+    Some(moment.max(authority.not_before))
 }
 
 impl Leaf {

@@ -65,6 +65,8 @@ pub struct OpenAuthority {
     pub issuer: Issuer<'static, PrivateKey>,
     /// DER of its SubjectPublicKeyInfo.
     pub public_key: Vec<u8>,
+    /// When its certificate begins to hold.
+    pub not_before: OffsetDateTime,
     /// The expiry date of its certificate.
     pub not_after: OffsetDateTime,
 }
@@ -128,13 +130,15 @@ impl Authority {
         if certificate.public_key().raw != public_key {
             return Err("key is not the one of the certificate");
         }
-        let not_after = certificate.validity().not_after.to_datetime();
+        let validity = certificate.validity();
+        let (not_before, not_after) = (validity.not_before.to_datetime(), validity.not_after.to_datetime());
         let issuer = Issuer::from_ca_cert_der(&pem.contents.as_slice().into(), key)
             .map_err(|_| "certificate has a subject that cannot be repeated in the certificates it signs")?;
         check_name(&issuer, &certificate)?;
         Ok(OpenAuthority {
             issuer,
             public_key,
+            not_before,
             not_after,
         })
     }

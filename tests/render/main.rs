@@ -11,6 +11,7 @@ mod conform;
 mod determinism;
 mod documents;
 mod endpoint;
+mod fields;
 mod hardening;
 mod host;
 mod interfaces;

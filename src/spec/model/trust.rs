@@ -18,7 +18,7 @@ pub struct Pki {
     /// Go duration. If absent, `8760h`, but as long as the CA for what nothing on the machines renews: the certificates of external
     /// etcd, those with which kubelets serve, and plugins' own.
     pub leaf_validity: Option<Spanned<String>>,
-    /// How far `notBefore` lies before the bundle's `issuedAt`; `24h` if absent.
+    /// How far `notBefore` lies before the bundle's `issuedAt`, but not before its CA begins; `24h` if absent.
     pub backdate: Option<Spanned<String>>,
     /// Extra names and addresses in the API server's certificate.
     pub extra_sans: Vec<Spanned<String>>,

@@ -470,7 +470,7 @@ fn dates(tree: &Tree, certificate: &str) -> String {
 }
 
 #[test]
-fn leaves_never_outlive_their_ca() {
+fn leaves_hold_while_their_ca_does() {
     let (mut plan, bundle) = (plan(), bundle());
     let pki = issue(&plan, &bundle, "cp1");
     assert_eq!(pki.expires, ISSUED_AT + Duration::hours(8_760));
@@ -484,8 +484,10 @@ fn leaves_never_outlive_their_ca() {
         "notBefore=Nov 19 12:00:00 2026 GMT\nnotAfter=Nov 17 12:00:00 2036 GMT\n"
     );
     plan.pki.leaf_validity = Duration::hours(100_000);
+    plan.pki.backdate = Duration::hours(48);
     let pki = issue(&plan, &bundle, "cp1");
     assert_eq!(pki.expires, ISSUED_AT + Duration::hours(87_600));
+    assert_eq!(pki.not_before, ISSUED_AT - Duration::hours(24));
     assert_eq!(dates(&Tree::of(&pki), "pki/apiserver.crt"), dates(&tree, "pki/ca.crt"));
 }
 

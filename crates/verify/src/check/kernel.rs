@@ -136,6 +136,10 @@ fn mode(known: &Known<'_>) -> Option<String> {
     if skipped.is_some_and(|phases| phases.iter().any(|phase| phase.as_str() == Some(PROXY))) {
         return None;
     }
+    let cluster = kubeadm::of_cluster(known.tree, "ClusterConfiguration");
+    if cluster.is_some_and(|(_, config)| config.value.pointer("/proxy/disabled") == Some(&Value::Bool(true))) {
+        return None;
+    }
     let config = kubeadm::of_cluster(known.tree, "KubeProxyConfiguration");
     let mode = config.and_then(|(_, config)| config.value.get("mode")?.as_str());
     Some(mode.filter(|mode| !mode.is_empty()).unwrap_or(MODE).to_owned())

@@ -27,6 +27,10 @@ static OPTIONAL: LazyLock<Regex> = LazyLock::new(|| {
     expression(r#"(?:(?:^|\s)-[a-zA-Z] "?|>\|?\s*"?|\brm (?:[^;&|]*\s)?"?|\b(?:mkdir|rmdir|mktemp)\b[^;&|]*|^\s*#.*)$"#)
 });
 
+/// A directory that a script makes.
+static MADE: LazyLock<Regex> =
+    LazyLock::new(|| expression(r#"(?m)^[^#\n]*\bmkdir (?:-[a-z]+ )*"?(/[A-Za-z0-9_@+./-]+)"?(?:[\s;&|]|$)"#));
+
 fn expression(text: &str) -> Regex {
     Regex::new(text).expect("an expression that is built in")
 }
@@ -106,9 +110,12 @@ impl Read {
     }
 }
 
-/// The paths that a script needs, each once.
+/// The paths that a script needs, each once. What is in a directory that it makes need not be there.
 fn references(script: &str, library: &str) -> Vec<Reference> {
     let script = with_constants(script, &format!("{library}\n{script}"));
+    let made: Vec<_> = { MADE.captures_iter(&script) }
+        .map(|captures| captures[1].trim_end_matches('/').to_owned() + "/")
+        .collect();
     let mut asked: BTreeSet<String> = BTreeSet::new();
     let mut found: Vec<Reference> = Vec::new();
     for (number, line) in script.lines().enumerate() {
@@ -134,7 +141,8 @@ fn references(script: &str, library: &str) -> Vec<Reference> {
             }
         }
     }
-    found.retain(|reference| !asked.contains(&reference.path));
+    let is_made = |path: &str| made.iter().any(|directory| path.starts_with(directory));
+    found.retain(|reference| !asked.contains(&reference.path) && !is_made(&reference.path));
     found
 }
 
@@ -149,8 +157,9 @@ fn with_constants(script: &str, assignments: &str) -> String {
     for (name, path) in constants {
         text = text
             .replace(&format!("${{{name}}}"), &path)
-            .replace(&format!("${name}/"), &format!("{path}/"));
-        text = text.replace(&format!("${name}."), &format!("{path}."));
+            .replace(&format!("${name}/"), &format!("{path}/"))
+            .replace(&format!("${name}."), &format!("{path}."))
+            .replace(&format!("mkdir -p \"${name}\""), &format!("mkdir -p \"{path}\""));
     }
     text
 }
@@ -185,5 +194,13 @@ mod tests {
         let script =
             "[ ! -e /etc/a ] || cat /etc/a\nrm -rf /etc/b /etc/c\necho >/etc/d\nmkdir -p /etc/e\n# see /etc/f\n";
         assert!(found(script).is_empty(), "{:?}", found(script));
+    }
+
+    #[test]
+    fn a_script_may_fill_a_directory_that_it_makes() {
+        let script = "TO=/srv/snapshots\nrun mkdir -p \"$TO\"\nls \"$TO/new\" /srv/snapshots/a/*\n";
+        assert!(found(script).is_empty(), "{:?}", found(script));
+        assert_eq!(found("# mkdir -p /srv/a\ncat /srv/a/b\n"), ["/srv/a/b"]);
+        assert_eq!(found("mkdir -p /srv/a\ncat /srv/ab\n"), ["/srv/ab"]);
     }
 }
