@@ -2,13 +2,11 @@
 //! has checks that a render leaves out.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
-use std::{fs, path::Path, process::Command, sync::LazyLock};
+use std::{fs, path::Path, process::Command};
 
-use firelay::schema::{self, Field};
 use rayon::prelude::*;
-use serde_json::Value;
 
-use crate::support::{self, firelay, plan::PROFILES, said, succeed};
+use crate::support::{self, fields::VALUES, firelay, said, succeed};
 
 const SPEC: &str = "\
 apiVersion: firelay.dev/v1alpha1
@@ -22,39 +20,6 @@ nodes:
   - { name: cp1, roles: [control-plane], addresses: [10.77.0.11] }
   - { name: w1, roles: [worker], addresses: [10.77.0.21] }
 ";
-
-/// `PATH=VALUE` for each value of a field that is no part of a list, and for one composed value of a mapping or a list of mappings. Fields of
-/// `roles` have the values of those of the whole cluster.
-static VALUES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let root = Field::root(&schema::json(&PROFILES));
-    let mut all: Vec<_> = root
-        .all()
-        .into_iter()
-        .filter(|field| is_single(field))
-        .flat_map(values)
-        .collect();
-    all.sort();
-    all.dedup();
-    all
-});
-
-fn is_single(field: &Field) -> bool {
-    let of_cluster = ["", "apiVersion", "kind", "name", "include", "nodes", "pools"];
-    !of_cluster.contains(&field.path.as_str()) && !field.path.contains(['[', '*']) && !field.path.starts_with("roles")
-}
-
-fn values(field: &Field) -> Vec<String> {
-    let words = field.choices.iter().map(|choice| choice.value.clone().into());
-    let switches = if field.kind == "true or false" {
-        vec![true, false]
-    } else {
-        Vec::new()
-    };
-    let switches = switches.into_iter().map(Value::from);
-    let values = field.examples.iter().take(1).cloned().chain(words).chain(switches);
-    let values = values.chain(field.example());
-    values.map(|value| format!("{}={value}", field.path)).collect()
-}
 
 fn in_place(directory: &Path, arguments: &[&str]) -> std::process::Output {
     support::output(firelay(arguments).current_dir(directory), "faketime")

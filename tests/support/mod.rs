@@ -1,6 +1,7 @@
 //! Helpers of several test programs: the examples with their fixed bundles, and running other programs.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
+pub mod fields;
 pub mod golden;
 pub mod machine;
 pub mod openapi;

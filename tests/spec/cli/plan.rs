@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use rayon::prelude::*;
+
 use super::desk::{Desk, Ran};
-use crate::support::{examples, golden::Golden, tree};
+use crate::support::{Example, examples, fields::VALUES, golden::Golden, tree};
 
 fn founded(example: &str) -> Desk {
     let desk = Desk::of(example);
@@ -85,6 +87,64 @@ fn a_plan_is_empty_exactly_when_bytes_are_equal_and_when_it_was_applied() {
             "{title}: {again:?}"
         );
     }
+}
+
+/// Examples and values in turn, so that each example has other values.
+const STRIDE: usize = 29;
+
+fn founded_example(example: &Example) -> Desk {
+    let desk = Desk::of(&example.name);
+    example.lay_folder(desk.directory.path());
+    assert_eq!(desk.run(&["render"]).code, 0, "{}", example.name);
+    assert_eq!(desk.run(&["render", "--founded"]).code, 0, "{}", example.name);
+    desk
+}
+
+fn bytes(desk: &Desk) -> Vec<(String, Option<Vec<u8>>)> {
+    let entries = tree(&desk.at("out/nodes")).into_iter();
+    entries.map(|(path, entry)| (path, entry.content)).collect()
+}
+
+/// Plans one value, renders it, and goes back. Whether the render took it.
+fn there_and_back(name: &str, desk: &Desk, value: &str) -> bool {
+    let case = format!("{name} {value}");
+    let (everything, before) = (desk.everything(), bytes(desk));
+    let plan = || desk.run(&["plan", "--detailed-exitcode", "--set", value]);
+    let (planned, rendered) = (plan(), desk.run(&["render", "--set", value]));
+    // The only control plane is not changed in place by a render.
+    let is_refused = rendered.code != 0;
+    if is_refused {
+        assert_eq!(desk.everything(), everything, "{case}: {rendered:?}");
+        let alike = rendered.code == planned.code || rendered.code > 3 || rendered.stderr.contains("FL1217");
+        assert!(alike, "{case}: {planned:?} {rendered:?}");
+        return false;
+    }
+    let differs = before != bytes(desk);
+    assert!([0, 6].contains(&planned.code), "{case}: {planned:?}");
+    assert!(!differs || planned.code == 6, "{case}: {planned:?}");
+    let again = plan();
+    assert!(
+        again.code == 0 && again.stdout.contains("No changes: "),
+        "{case}: {again:?}"
+    );
+    let back = desk.run(&["render"]);
+    assert_eq!(back.code, 0, "{case}, back: {back:?}");
+    assert!(before == bytes(desk), "{case}: the bytes of the way back");
+    true
+}
+
+#[test]
+fn each_field_is_planned_as_it_is_rendered() {
+    let all = examples();
+    let taken = { all.par_iter().enumerate() }.map(|(at, example)| {
+        let desk = founded_example(example);
+        let values = VALUES.iter().skip(at).step_by(STRIDE * all.len());
+        values
+            .filter(|value| there_and_back(&example.name, &desk, value))
+            .count()
+    });
+    let taken: usize = taken.sum();
+    assert!(taken * 4 > VALUES.len() / STRIDE, "{taken}");
 }
 
 #[test]
