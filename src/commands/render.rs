@@ -91,6 +91,7 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         Some(scripts) => scripts.changes().to_vec(),
         None => changes_of_documents(&args.out, &project, &update, (&tree, &manifest))?,
     };
+    update.note_pending(&changes);
     let members = scripts.as_ref().map_or_else(|| replaced(&changes), |_| changes.clone());
     update.check_members(&members);
     update.check_upgrade(&changes);

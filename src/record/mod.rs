@@ -481,6 +481,16 @@ pub fn listed(names: &[&str]) -> String {
     }
 }
 
+/// The way out while machines may not have joined.
+pub fn once_joined(absent: &str) -> String {
+    format!("when {absent} and all other machines are Ready with their documents: firelay update --done")
+}
+
+/// How many of etcd's members it needs.
+pub fn quorum(members: usize) -> usize {
+    members / 2 + 1
+}
+
 /// A machine before its document is rendered: without a digest.
 pub fn unrendered(node: &NodePlan, issued_at: OffsetDateTime) -> MachineRecord {
     MachineRecord {

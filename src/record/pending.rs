@@ -32,7 +32,7 @@ pub struct Pending {
     /// Addresses that all machines know of members of external etcd, or with `provider: local` of control planes. Absent while they know all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Vec<IpAddr>>,
-    /// New control planes and members of etcd: nobody has said that they have joined.
+    /// Control planes and members of etcd that are new or created anew: nobody has said that they have joined.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub joining: BTreeSet<String>,
     /// Addresses that machines had before, and may still have.
@@ -60,7 +60,7 @@ impl Record {
     }
 
     /// Notes what this render brings to a running cluster, beside what is pending since earlier ones.
-    pub fn note_pending(&mut self, base: &Self, bundle: &Bundle, plan: &Plan) {
+    pub fn note_pending(&mut self, base: &Self, bundle: &Bundle, plan: &Plan, created: &BTreeSet<&str>) {
         let last = base.pending().cloned().unwrap_or_default();
         let oldest =
             |noted: Option<Version>, old: &Version, new: &Version| noted.or_else(|| (old != new).then(|| old.clone()));
@@ -71,23 +71,25 @@ impl Record {
             keys: last.keys || (rotates && bundle.is_step_after(&base.bundle)) || self.steps_from(base),
             ..Pending::default()
         });
-        self.note_machines(base, plan);
+        self.note_machines(base, plan, created);
     }
 
-    /// Notes machines that come and addresses that change. A render of some machines changes nothing else that is pending.
-    pub fn note_machines(&mut self, base: &Self, plan: &Plan) {
+    /// Notes machines that come or are created anew, and addresses that change. A render of some machines changes nothing else that is
+    /// pending.
+    pub fn note_machines(&mut self, base: &Self, plan: &Plan, created: &BTreeSet<&str>) {
         let noted = Pending {
             addresses: self.still_known(base, plan),
-            joining: self.joining_since(base),
+            joining: self.joining_since(base, created),
             former: self.moved_from(base),
             ..self.pending().cloned().unwrap_or_default()
         };
         self.pending = (noted != Pending::default()).then_some(noted);
     }
 
-    /// The control planes and members of etcd that `base` has not, or has as joining.
-    fn joining_since(&self, base: &Self) -> BTreeSet<String> {
-        let is_new = |name: &str, role: &Role| !base.has_role(name, *role) || !base.has_joined(name);
+    /// The control planes and members of etcd that are created anew, and those that `base` has not, or has as joining.
+    fn joining_since(&self, base: &Self, created: &BTreeSet<&str>) -> BTreeSet<String> {
+        let is_new =
+            |name: &str, role: &Role| created.contains(name) || !base.has_role(name, *role) || !base.has_joined(name);
         let joins = |name: &&String| {
             let mut roles = [Role::ControlPlane, Role::Etcd].iter();
             roles.any(|role| self.has_role(name, *role) && is_new(name, role))
@@ -111,7 +113,7 @@ impl Record {
         last.into_iter().chain(before).filter(is_former).collect()
     }
 
-    /// Whether a machine is none of those that came since `firelay update --done`.
+    /// Whether a machine is none of those that came, or were created anew, since `firelay update --done`.
     pub fn has_joined(&self, name: &str) -> bool {
         self.pending().is_none_or(|own| !own.joining.contains(name))
     }

@@ -528,9 +528,7 @@ impl<'a> Change<'a> {
                 let stay = super::listed(&stay);
                 let line = self.text.line(&["pending"]);
                 let finding = finding.label(format!("{stay} may not have joined yet ({line})"));
-                return Some(finding.help(format!(
-                    "when {stay} and all other machines are Ready with their documents: firelay update --done"
-                )));
+                return Some(finding.help(super::once_joined(&stay)));
             }
             let finding = finding.label(format!(
                 "the record has {} ({line}), the spec has none of them",
@@ -540,9 +538,30 @@ impl<'a> Change<'a> {
                 finding.help("add the new machines first, and take the old ones away when the new ones are ready"),
             );
         }
-        // A single one leaves etcd while all are well, as FL1218 asks.
         let holds_data = role == Role::Etcd || !self.plan.etcd.external;
-        (holds_data && go.len() > 1).then(|| members_go(&go, names.len(), &line).at(at))
+        let finding = match go.len() {
+            // A single one leaves etcd while all are well, as FL1218 asks.
+            1 => self.early_removal(first, &stay),
+            _ => Some(members_go(&go, names.len(), &line)),
+        };
+        finding.filter(|_| holds_data).map(|finding| finding.at(at))
+    }
+
+    /// A member goes, and those that are known to have joined are no quorum of those that stay.
+    fn early_removal(&self, gone: &str, stay: &[&str]) -> Option<Diagnostic> {
+        let has_joined = |name: &&str| self.record.has_joined(name);
+        let (joined, absent): (Vec<&str>, Vec<&str>) = stay.iter().partition(|name| has_joined(name));
+        if !has_joined(&gone) || joined.len() >= super::quorum(stay.len()) {
+            return None;
+        }
+        let (joined, stay, absent) = (joined.len(), stay.len(), super::listed(&absent));
+        let verb = if joined == 1 { "is" } else { "are" };
+        let message = format!(
+            "{gone} would go, and {joined} of the other {stay} members of etcd {verb} known to have joined: it may lose its quorum"
+        );
+        let line = self.text.line(&["pending"]);
+        let finding = Diagnostic::error("FL1216", message).label(format!("{absent} may not have joined yet ({line})"));
+        Some(finding.help(super::once_joined(&absent)))
     }
 
     /// Machines that the spec no longer has.
@@ -719,7 +738,7 @@ impl<'a> Change<'a> {
 
 /// Several of all members of etcd that go at once.
 fn members_go(go: &[&str], all: usize, line: &str) -> Diagnostic {
-    let (quorum, count, list) = (all / 2 + 1, go.len(), go.join(", "));
+    let (quorum, count, list) = (super::quorum(all), go.len(), go.join(", "));
     let help = "take one member away at a time: keep the others in the spec, firelay-reset --yes on its machine, render, and go on with the next \
                 one when all others are healthy";
     let (code, message, rest) = match all - count < quorum {

@@ -13,9 +13,6 @@ use crate::{
     tree::Role,
 };
 
-/// Members of etcd of which one can be replaced without losing the quorum.
-const MEMBERS: usize = 3;
-
 /// What is wrong where an earlier change of addresses may not be over, and the way out.
 const UNKNOWN: &str = "no server would stay at an address that all machines know";
 const FINISH: &str =
@@ -29,21 +26,22 @@ impl Update<'_> {
         }
         let changes: Vec<_> = changes.iter().filter(|change| !change.known).cloned().collect();
         let findings = [
-            self.lost_quorum(&changes).or_else(|| self.lost_addresses(&changes)),
+            self.lost_quorum(&changes),
+            self.lost_addresses(&changes),
             self.last_server(&changes),
             self.lost_servers(&changes),
         ];
         self.findings.extend(findings.into_iter().flatten());
     }
 
-    /// Without a third member a quorum does not bear the loss of one.
+    /// Those that have joined are to be a quorum while one of them is away. The order of the steps replaces one at a time.
     fn lost_quorum(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
         let members = self.replaced(changes, |roles| self.is_member(roles));
         let (replaced, count) = (&members.names, members.staying);
         let first = *replaced.first()?;
-        // One that has not joined counts no more than those that stay: two of them are a quorum with it away.
-        let is_new = replaced.iter().all(|name| members.absent.contains(name));
-        if count + members.joining >= MEMBERS - usize::from(is_new) {
+        let total = count + members.absent.len() + members.joining;
+        let away = replaced.iter().any(|name| !members.absent.contains(name));
+        if count + members.joining >= record::quorum(total) + usize::from(away) {
             return None;
         }
         let message = match (count, members.absent.is_empty()) {
@@ -55,7 +53,7 @@ impl Update<'_> {
                 replaced.join(", ")
             ),
             (_, false) => format!(
-                "{} would be replaced, and {count} of etcd's members {} known to have joined: it may lose its quorum",
+                "{} would be replaced, and {count} of etcd's {total} members {} known to have joined: it may lose its quorum",
                 replaced.join(", "),
                 if count == 1 { "is" } else { "are" },
             ),
@@ -93,9 +91,7 @@ impl Update<'_> {
         let line = self.recorded_line(&["pending"]);
         finding
             .label(format!("{absent} may not have joined yet ({line})"))
-            .help(format!(
-                "when {absent} and all other machines are Ready with their documents: firelay update --done"
-            ))
+            .help(record::once_joined(&absent))
     }
 
     /// API servers know members of external etcd by their addresses, and get new ones when all members have changed.

@@ -628,7 +628,7 @@ impl<'a> Update<'a> {
         self.refuse_contradictions(&stale.chain(new).collect::<Vec<_>>())
     }
 
-    /// Completes the record and the manifest by the files that were rendered.
+    /// Takes the files that were rendered into the record and the manifest.
     pub fn settle(&mut self, mut manifest: Manifest) -> Result<Manifest, Failure> {
         let (bundle, founded) = (self.render.bundle, self.is_founded());
         let names: Vec<_> = self.next.machines.keys().cloned().collect();
@@ -655,14 +655,18 @@ impl<'a> Update<'a> {
             };
         }
         self.refuse_contradictions(&stale)?;
-        self.note_pending();
-        self.next.set_digests(bundle);
         manifest.generations = self.next.generations(bundle.issued_at);
         Ok(manifest)
     }
 
+    /// Completes the record by what machines may not have yet.
+    pub fn note_pending(&mut self, changes: &[MachineChange]) {
+        self.note_changes(changes);
+        self.next.set_digests(self.render.bundle);
+    }
+
     /// A cluster that runs has the new state when somebody says so. A render of some machines leaves the versions of the record.
-    fn note_pending(&mut self) {
+    fn note_changes(&mut self, changes: &[MachineChange]) {
         let Render {
             project, bundle, whole, ..
         } = self.render;
@@ -670,9 +674,11 @@ impl<'a> Update<'a> {
         let Some(base) = base.filter(|_| self.next.founded_at.is_some()) else {
             return;
         };
+        let created = { changes.iter() }.filter(|change| change.action == Action::Replace && !change.known);
+        let created = created.map(|change| change.name.as_str()).collect();
         match whole {
-            true => self.next.note_pending(base, bundle, &project.plan),
-            false => self.next.note_machines(base, &project.plan),
+            true => self.next.note_pending(base, bundle, &project.plan, &created),
+            false => self.next.note_machines(base, &project.plan, &created),
         }
     }
 

@@ -1697,7 +1697,7 @@ fn addresses_that_machines_may_not_know_lead_nobody() {
     run(&["update"]);
     assert!(
         desk.read(RECORD)
-            .contains("pending: {addresses: [\"10.2.0.33\"], former: {\"10.2.0.31\": etcd1, \"10.2.0.32\": etcd2}}\n"),
+            .contains("pending: {addresses: [\"10.2.0.33\"], joining: [etcd1, etcd2], former: {\"10.2.0.31\": etcd1, \"10.2.0.32\": etcd2}}\n"),
         "{}",
         desk.read(RECORD)
     );
@@ -1711,9 +1711,10 @@ fn addresses_that_machines_may_not_know_lead_nobody() {
     // The one that all know goes.
     with(&[41, 42]);
     let goes = ["update", "--accept", "FL1218", "--accept", "FL0209"];
+    refused(&desk, &goes, &["FL1215", "etcd1, etcd2 may not have joined yet"]);
     refused(
         &desk,
-        &goes,
+        &[&goes[..], &["--accept", "FL1215"]].concat(),
         &[
             "FL1228",
             "no server would stay at an address that all machines know",
@@ -1741,9 +1742,10 @@ fn addresses_that_machines_may_not_know_lead_nobody() {
     refused(&desk, &["update"], &["FL1228", "10.2.0.41, 10.2.0.42, 10.2.0.33 alone"]);
     // One machine after the other.
     with(&[51, 42, 33, 34, 35]);
-    run(&["update", "--node", "etcd1"]);
+    refused(&desk, &["update", "--node", "etcd1"], &["FL1217"]);
+    run(&["update", "--node", "etcd1", "--accept", "FL1217"]);
     with(&[51, 52, 33, 34, 35]);
-    run(&["update", "--node", "etcd2"]);
+    run(&["update", "--node", "etcd2", "--accept", "FL1217"]);
     with(&[51, 52, 53, 34, 35]);
     refused(&desk, &["update"], &["FL1228", "machines may know 10.2.0.33 alone"]);
 }
@@ -1774,7 +1776,7 @@ fn members_that_may_not_have_joined_replace_nobody() {
             &[verb, "--replace", "home1"],
             &[
                 "FL1217",
-                "home1 would be replaced, and 1 of etcd's members is known to have joined",
+                "home1 would be replaced, and 1 of etcd's 3 members is known to have joined",
                 "home2, home3 may not have joined yet (firelay.state.yaml:",
                 "firelay update --done",
             ],
@@ -1797,6 +1799,42 @@ fn members_that_may_not_have_joined_replace_nobody() {
     assert_eq!(desk.run(&["update", "--done"]).code, 0);
     let ran = desk.run(&["plan", "--replace", "home1"]);
     assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+/// A member that was created anew counts as little as a new one until somebody says that it has joined.
+#[test]
+fn members_that_were_created_anew_may_not_have_joined() {
+    let desk = founded("ha-ubuntu");
+    assert_eq!(desk.run(&["render", "--replace", "cp1"]).code, 0);
+    assert!(desk.read(RECORD).contains("pending: {joining: [cp1]}\n"));
+    let texts = [
+        "FL1217",
+        "cp2 would be replaced, and 2 of etcd's 3 members are known to have joined",
+        "cp1 may not have joined yet (firelay.state.yaml:",
+        "firelay update --done",
+    ];
+    for verb in ["plan", "render", "update"] {
+        refused(&desk, &[verb, "--replace", "cp2"], &texts);
+    }
+    // Nor does one leave etcd.
+    let spec = desk.read("cluster.yaml");
+    let other = spec
+        .replace("name: cp2,", "name: cp4,")
+        .replace("[10.0.0.12]", "[10.0.0.14]");
+    assert_ne!(spec, other);
+    desk.write("cluster.yaml", &other);
+    let texts = [
+        "FL1216",
+        "cp2 would go, and 1 of the other 2 members of etcd is known to have joined",
+        "cp1 may not have joined yet (firelay.state.yaml:",
+    ];
+    refused(&desk, &["render", "--accept", "FL1218"], &texts);
+    desk.write("cluster.yaml", &spec);
+    // The machine itself may be made anew again, and a worker any time.
+    assert_eq!(desk.run(&["plan", "--replace", "cp1"]).code, 0);
+    assert_eq!(desk.run(&["render", "--replace", "worker-1"]).code, 0);
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    assert_eq!(desk.run(&["render", "--replace", "cp2"]).code, 0);
 }
 
 /// With external etcd a control plane is created anew through another one that serves.
@@ -1854,7 +1892,7 @@ fn the_only_known_member_is_not_replaced() {
     let texts = ["FL1228", "10.2.0.33 alone", "firelay update --done"];
     refused(&desk, &["plan", "--replace", "etcd3"], &texts);
     let plan = |name: &str| desk.run(&["plan", "--replace", name]);
-    assert_eq!(plan("etcd2").code, 0);
+    refused(&desk, &["plan", "--replace", "etcd2"], &["FL1217"]);
     assert_eq!(desk.run(&["update", "--done"]).code, 0);
     assert_eq!(plan("etcd3").code, 0);
 }

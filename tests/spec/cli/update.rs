@@ -267,6 +267,7 @@ fn a_render_of_a_running_cluster_names_machines_that_are_created_anew() {
     for text in texts {
         assert!(ran.code == 0 && ran.stderr.contains(text), "{text}: {ran:?}");
     }
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
     let asked = desk.run(&["render", "--set", &one, "--set", &other, "--replace", "cp1"]);
     assert!(
         asked.code == 0 && !asked.stderr.contains("updated in place"),

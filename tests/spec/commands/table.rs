@@ -538,6 +538,7 @@ pub const PAGES: &[Page] = &[
             ("firelay plan --output json | jq", RUN),
             ("firelay render --founded --replace cp1", RUN),
             ("ssh cp1 sudo firelay-status", RUN),
+            ("firelay update --done", RUN),
             ("kubectl drain worker-1", RUN),
             ("firelay plan --accept FL1218", RUN),
             ("kubectl drain cp1", RUN),
