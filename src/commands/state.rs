@@ -170,7 +170,8 @@ impl State {
             false => Err(Failure::Secrets(format!(
                 "there is no secrets bundle at {}, and {} is of a cluster that was founded on {} with the bundle {} (FL1102)\n  \
                  = help: restore that bundle from a backup, or name its file with --secrets; a new bundle is a new cluster, to which \
-                 no machine of this record belongs: for one, give it another record with --state, or move this one away",
+                 no machine of this record belongs: for one, give it another record with --state, or move this one away; if the bundle is lost: \
+                 firelay explain FL1102",
                 bundle.display(),
                 self.path.display(),
                 at.date(),

@@ -105,7 +105,7 @@ impl Update<'_> {
             self.end(first).date()
         );
         Some(Diagnostic::warning("FL1220", message).help(
-            "a running machine renews its own and needs nothing; when you create one of them anew, render with --replace NAME, \
+            "`firelay certs` says what renews those of running machines; when you create one of them anew, render with --replace NAME, \
              which dates its certificates anew",
         ))
     }

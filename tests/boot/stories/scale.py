@@ -53,6 +53,7 @@ def tell(lab):
         follow(lab, PAGE, "Add machines", 0, cp2)
         cp1.boot()
         ready([cp1])
+        follow(lab, PAGE, "Add machines", 2, cp2)
         settled(cp1)
         left(cp2, ["cp1", "cp2", "cp3"], ["w1", "w2"])
         assert clusters([cp1, cp2, cp3]) == cluster
@@ -63,6 +64,7 @@ def tell(lab):
         cp1.boot()
         cp1.wait(READY, 900)
         follow(lab, PAGE, "Replace a dead machine", 1, cp2)
+        follow(lab, PAGE, "Replace a dead machine", 2, cp2)
         settled(cp1)
         assert members(cp2) == ["cp1", "cp2", "cp3"] and clusters([cp1, cp2, cp3]) == cluster
         assert not lab.recorded("kubeadm init begins")[1:], "founded again"

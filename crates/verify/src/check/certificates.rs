@@ -252,7 +252,8 @@ impl File<'_> {
         let Certificate {
             not_before, not_after, ..
         } = certificate;
-        let help = "firelay render makes certificates anew where pki.leafValidity is raised; an authority lasts as long as the bundle";
+        let help = "in a running cluster: firelay secrets rotate leaves, or for one machine that is created anew firelay render --replace NAME; before \
+                    it is founded raise pki.leafValidity; firelay secrets rotate ca for an authority";
         if *not_after <= now {
             Some(
                 self.grave("FL1036", format!("it ended on {}", date(*not_after)))
