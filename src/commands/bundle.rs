@@ -82,7 +82,8 @@ pub fn refuse_lost(path: &Path, out: &Path, cluster: &str) -> Result<(), Failure
         Some(last) => Err(Failure::Secrets(format!(
             "there is no secrets bundle at {}, and {out} was rendered with the bundle {} (FL1102)\n  \
              = help: restore that bundle from a backup, or name its file with --secrets; a new bundle is a new cluster, \
-             to which no machine of {out} belongs: render that into another directory with --out",
+             to which no machine of {out} belongs: render that into another directory with --out; if the bundle of a running cluster is \
+             lost: firelay explain FL1102",
             path.display(),
             last.bundle_fingerprint,
             out = out.display()
