@@ -77,7 +77,7 @@ pub fn run(args: &Recover) -> Result<(), Failure> {
     let recovery = Recovery {
         cluster: &plan.name,
         snapshot: &args.snapshot,
-        steps: steps(plan, args, founder, |node| {
+        steps: steps(plan, args, (founder, state.record()), |node| {
             lost(node) || has_ended(plan, state.record(), node, OffsetDateTime::now_utc())
         }),
     };
@@ -240,7 +240,12 @@ fn has_ended(plan: &Plan, record: Option<&Record>, node: &NodePlan, now: OffsetD
 }
 
 /// One member is founded from the snapshot, those that run join it, and those that cannot are created anew.
-fn steps(plan: &Plan, args: &Recover, founder: &NodePlan, is_anew: impl Fn(&NodePlan) -> bool) -> Vec<Step> {
+fn steps(
+    plan: &Plan,
+    args: &Recover,
+    (founder, record): (&NodePlan, Option<&Record>),
+    is_anew: impl Fn(&NodePlan) -> bool,
+) -> Vec<Step> {
     let on = |node: &NodePlan, purpose: &str, commands: &[&str]| Step {
         machine: Some(node.name.clone()),
         purpose: purpose.to_owned(),
@@ -275,15 +280,26 @@ fn steps(plan: &Plan, args: &Recover, founder: &NodePlan, is_anew: impl Fn(&Node
     };
     let running = others().filter(|node| !is_anew(node));
     steps.extend(running.map(|node| on(node, purpose, join)));
-    steps.extend(anew(plan, &args.out, others().filter(|node| is_anew(node))));
+    steps.extend(anew(plan, &args.out, record, others().filter(|node| is_anew(node))));
     let machine = if plan.etcd.external { plan.founder() } else { founder };
     steps.push(on(machine, "see that all is well", &["firelay-status --cluster"]));
     steps
 }
 
-fn anew<'p>(plan: &Plan, out: &Path, lost: impl Iterator<Item = &'p NodePlan>) -> Option<Step> {
+/// Etcd was founded anew: that machines of an earlier render may not have joined its members of before is no reason to wait.
+fn anew<'p>(
+    plan: &Plan,
+    out: &Path,
+    record: Option<&Record>,
+    lost: impl Iterator<Item = &'p NodePlan>,
+) -> Option<Step> {
     let names: Vec<_> = lost.map(|node| node.name.as_str()).collect();
-    let render = format!("firelay render --founded --replace {}", names.join(" --replace "));
+    let all_joined = members(plan).all(|node| record.is_none_or(|record| record.has_joined(&node.name)));
+    let accept = if all_joined { "" } else { " --accept FL1217" };
+    let render = format!(
+        "firelay render --founded --replace {}{accept}",
+        names.join(" --replace ")
+    );
     let kubectl = format!("kubectl --kubeconfig {}", shell_word(&out.join("admin.kubeconfig")));
     let nodes = (!plan.etcd.external).then(|| format!("{kubectl} delete node {}", names.join(" ")));
     (!names.is_empty()).then(|| Step {

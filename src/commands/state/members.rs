@@ -58,7 +58,14 @@ impl Update<'_> {
                 if count == 1 { "is" } else { "are" },
             ),
         };
-        Some(self.lost_member(message, first, &members, "add members first, so that there are three"))
+        let finding = self.lost_member(message, first, &members, "add members first, so that there are three");
+        let Some(again) = replaced.iter().find(|name| members.absent.contains(name)) else {
+            return Some(finding);
+        };
+        let absent = record::once_joined(&record::listed(&members.absent));
+        Some(finding.help(format!(
+            "{absent}; if {again} does not join, replace it first, with --accept FL1217"
+        )))
     }
 
     /// With external etcd a control plane that is created anew joins through another one.

@@ -1830,6 +1830,20 @@ fn members_that_were_created_anew_may_not_have_joined() {
     ];
     refused(&desk, &["render", "--accept", "FL1218"], &texts);
     desk.write("cluster.yaml", &spec);
+    // One change of both begins with the one that did not join.
+    let both = [
+        "plan",
+        "--set",
+        "nodes[cp1].packages=[htop]",
+        "--set",
+        "nodes[cp2].packages=[htop]",
+    ];
+    refused(
+        &desk,
+        &both,
+        &["FL1217", "if cp1 does not join, replace it first, with --accept FL1217"],
+    );
+    assert_eq!(desk.run(&[&both[..], &["--accept", "FL1217"]].concat()).code, 0);
     // The machine itself may be made anew again, and a worker any time.
     assert_eq!(desk.run(&["plan", "--replace", "cp1"]).code, 0);
     assert_eq!(desk.run(&["render", "--replace", "worker-1"]).code, 0);

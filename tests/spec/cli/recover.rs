@@ -50,6 +50,32 @@ fn the_member_that_took_the_snapshot_founds_etcd_and_the_others_join_one_after_t
     assert_eq!(desk.everything(), before, "it writes nothing");
 }
 
+/// At 3 a.m. nobody knows whether an earlier machine has joined, and the printed commands work all the same.
+#[test]
+fn members_that_may_not_have_joined_do_not_stop_a_recovery() {
+    let desk = founded("ha-ubuntu");
+    assert_eq!(
+        desk.run(&[&["render", "--replace", "cp2"], &BACKUP[..]].concat()).code,
+        0
+    );
+    let found = steps(&desk, &["--snapshot", SNAPSHOT, "--lost", "cp1", "--lost", "cp3"]);
+    let render = found[1].1[1].clone();
+    assert_eq!(
+        render,
+        "firelay render --founded --replace cp1 --replace cp3 --accept FL1217"
+    );
+    let words: Vec<_> = render.split(' ').skip(1).chain(BACKUP).collect();
+    let without: Vec<_> = words
+        .iter()
+        .copied()
+        .filter(|word| !["--accept", "FL1217"].contains(word))
+        .collect();
+    let refused = desk.run(&without);
+    assert!(refused.code == 3 && refused.stderr.contains("FL1217"), "{refused:?}");
+    let ran = desk.run(&words);
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
 /// At 3 a.m.: the snapshot is where its member was, and a cluster with a quorum is not recovered.
 #[test]
 fn a_snapshot_of_a_lost_machine_is_copied_first_and_a_quorum_is_told() {

@@ -252,8 +252,13 @@ impl File<'_> {
         let Certificate {
             not_before, not_after, ..
         } = certificate;
-        let help = "in a running cluster: firelay secrets rotate leaves, or for one machine that is created anew firelay render --replace NAME; before \
-                    it is founded raise pki.leafValidity; firelay secrets rotate ca for an authority";
+        let help = match certificate.is_authority {
+            true => "in a running cluster: firelay secrets rotate ca; before it is founded a new bundle",
+            false => {
+                "in a running cluster: firelay secrets rotate leaves, or for a machine that is created anew firelay render --replace NAME; before \
+                 it is founded: a longer pki.leafValidity"
+            }
+        };
         if *not_after <= now {
             Some(
                 self.grave("FL1036", format!("it ended on {}", date(*not_after)))
