@@ -21,7 +21,7 @@ use crate::{
     changes::{
         self, Configuration, Handler, MachineChange, authorities, handler, handler_of_loss, is_called_where_active,
         is_removed_last,
-        registration::{self, Binary, ETCD_ENVIRONMENT, Flags, changed_binaries},
+        registration::{self, Binary, ETCD_ENVIRONMENT, Flags, changed_binaries, lost_binaries},
         renewal,
     },
     encoding::{base64, gzip, sha256_hex},
@@ -68,6 +68,8 @@ const ETCD: &str = "etcd.service";
 const TIME_SERVICES: [&str; 3] = ["chrony.service", "chronyd.service", "systemd-timesyncd.service"];
 /// The template that brings the time service's own file back, below templates/update/undo/.
 const OWN_TIME: &str = "time-servers";
+/// Marks of the boot chain (docs/boot.md).
+const STATE: &str = "/var/lib/firelay";
 /// Units of the machine.
 const UNITS: &str = "/etc/systemd/system";
 
@@ -208,7 +210,7 @@ fn lists(change: &Change<'_>) -> BTreeMap<&'static str, String> {
         ("etcd.list", of(&is_member)),
         ("late.list", of(&|own| own.name != "kubeadm" && !is_member(own))),
         ("laid", digests(change)),
-        ("remove", removed(change, false)),
+        ("remove", removed(change, false) + &lost_files(change)),
         ("remove-last", removed(change, true)),
         ("shortened", shortened(change)),
         ("steps.list", boot_steps(change)),
@@ -251,6 +253,18 @@ fn removed(change: &Change<'_>, last: bool) -> String {
     let gone = change.old.root.files().map(|(path, ..)| path);
     let gone = gone.filter(|path| !change.new.root.entries.contains_key(*path) && is_removed_last(path) == last);
     gone.map(|path| format!("{path}\n")).collect()
+}
+
+/// Files of binaries that the new list does not have, and the marks with which the machine knows that they are in place.
+fn lost_files(change: &Change<'_>) -> String {
+    let list = |machine: &Machine| machine.text(registration::ARTIFACTS).unwrap_or_default().to_owned();
+    let (old, new) = (list(change.old), list(change.new));
+    let lost = lost_binaries(&old, &new, registration::runs_etcd(change.new));
+    let of = |own: &Binary<'_>| -> String {
+        let mark = format!("{STATE}/{}-{}", own.name, own.sum);
+        own.files().chain([mark]).map(|path| format!("{path}\n")).collect()
+    };
+    lost.iter().map(of).collect()
 }
 
 /// Certificates that end earlier than before, each with the moment from which the one in use stays: `SECONDS PATH`.

@@ -6,7 +6,12 @@ use firelay_verify::{Entry, Machine, What};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Handler, authorities, handler, handler_of_loss, handlers::renewal_keys, registration, renewal};
+use super::{
+    Handler, authorities, handler, handler_of_loss,
+    handlers::renewal_keys,
+    registration::{self, ARTIFACTS, Binary},
+    renewal,
+};
 
 /// Fields of one file that are listed.
 pub(super) const FIELDS: usize = 6;
@@ -24,6 +29,8 @@ const OWN_YAML: &str = "/etc/firelay/kubeadm/";
 const PEM: &str = "-----BEGIN ";
 /// Parts of names whose values are secrets.
 const SECRET: [&str; 7] = ["token", "key", "password", "secret", "data", "environment", "auth"];
+/// The beginning of scripts.
+const SCRIPT: &str = "#!";
 /// Folders of the user's files and commands, which firelay does not parse.
 const USERS: [&str; 2] = ["/etc/firelay/files/", "/etc/firelay/commands/"];
 /// The first word of the place of a line.
@@ -196,9 +203,7 @@ fn by_kind(path: &str, kind: &'static str) -> Handler {
         // Nothing is run again without its file.
         // A machine that gets or loses a kind of key changes its part in the cluster.
         (Handler::Step(_), "removed") | (Handler::Certificates, "added" | "removed") => Handler::Replace,
-        (Handler::None, _) if [registration::ARTIFACTS, registration::JOIN].contains(&path) && kind != "changed" => {
-            Handler::Replace
-        }
+        (Handler::None, _) if [ARTIFACTS, registration::JOIN].contains(&path) && kind != "changed" => Handler::Replace,
         (handler, _) => handler,
     }
 }
@@ -258,12 +263,11 @@ fn changed(
     })
 }
 
-/// The first line of a new text that the old one does not have there, from 1.
+/// The first line of a new text that the old one does not have, from 1. Lines that only stand elsewhere have not changed.
 fn first_line(old: &str, new: &str) -> Option<usize> {
-    let old: Vec<_> = old.lines().collect();
-    let mut lines = new.lines().enumerate();
-    let differs = lines.find(|(at, line)| old.get(*at) != Some(line));
-    differs.map(|(at, _)| at + 1)
+    let had: BTreeSet<_> = old.lines().collect();
+    let at = new.lines().position(|line| !had.contains(line))?;
+    Some(at + 1)
 }
 
 /// Whether the name of a field, or a value, says that it may be a secret.
@@ -306,14 +310,39 @@ fn shown(value: &str) -> String {
     )
 }
 
-/// Fields of YAML and JSON, and lines of everything else, each with a name that contains nothing of a value. Lines of PEM say nothing to
-/// people, and may be parts of a key.
+/// Fields of YAML and JSON, binaries of their list, and lines of everything else, each with a name that contains nothing of a value. Lines of
+/// PEM say nothing to people, and may be parts of a key. Lines of firelay's own scripts say nothing to them, either.
 pub(super) fn content(path: &str, old: &str, new: &str) -> Vec<(String, FieldChange)> {
     if [old, new].iter().any(|text| text.starts_with(PEM)) {
         return vec![("PEM".to_owned(), FieldChange::hidden("PEM"))];
     }
+    if new.starts_with(SCRIPT) {
+        return Vec::new();
+    }
+    if path == ARTIFACTS {
+        return binaries(old, new);
+    }
     let fields = differing_fields(path, old, new).filter(|fields| !fields.is_empty());
     let mut fields = fields.unwrap_or_else(|| lines(old, new));
+    fields.truncate(FIELDS);
+    fields
+}
+
+/// Binaries and manifests of the list of downloads, by name: their URLs, or all that is known of one whose URL stays.
+fn binaries(old: &str, new: &str) -> Vec<(String, FieldChange)> {
+    let by_name = |list| -> BTreeMap<_, _> { Binary::all(list).map(|own| (own.name.to_owned(), own)).collect() };
+    let (had, has) = (by_name(old), by_name(new));
+    let stays = |name: &String| {
+        had.get(name)
+            .zip(has.get(name))
+            .is_some_and(|(old, new)| old.url == new.url)
+    };
+    let value = |(name, own): (&String, &Binary<'_>)| match stays(name) {
+        true => (name.clone(), own.line.to_owned()),
+        false => (name.clone(), own.url.to_owned()),
+    };
+    let (had, has) = (had.iter().map(value).collect(), has.iter().map(value).collect());
+    let mut fields = differing(&had, &has);
     fields.truncate(FIELDS);
     fields
 }
@@ -489,7 +518,8 @@ fn lines(old: &str, new: &str) -> Vec<(String, FieldChange)> {
 /// The name of the setting in a line `NAME=VALUE`.
 fn setting(line: &str) -> Option<&str> {
     let (name, _) = line.split_once('=')?;
-    Some(name.trim()).filter(|name| !name.contains(' '))
+    let is_name = |character: char| character.is_alphanumeric() || "_.-".contains(character);
+    Some(name.trim()).filter(|name| name.chars().all(is_name))
 }
 
 fn line_change(at: Option<usize>, old: Option<&str>, new: Option<&str>) -> (String, FieldChange) {
@@ -587,6 +617,38 @@ mod tests {
                 change("A", Some("1"), None),
             ]
         );
+    }
+
+    #[test]
+    fn binaries_are_named_and_show_their_urls_where_these_differ() {
+        let list = |version: &str, sum: &str| {
+            format!(
+                "kubelet {sum} binary https://k/v{version}/kubelet /bin kubelet\nhelm 1 binary https://h /bin helm\n"
+            )
+        };
+        let changes = |old: &str, new: &str| {
+            let changes = content(ARTIFACTS, old, new).into_iter().map(|(_, change)| change);
+            changes.map(|own| (own.field, own.old, own.new)).collect::<Vec<_>>()
+        };
+        let url = |version: &str| Some(format!("https://k/v{version}/kubelet"));
+        let (old, new) = (list("1", "aa"), list("2", "bb"));
+        assert_eq!(changes(&old, &new), [("kubelet".to_owned(), url("1"), url("2"))]);
+        let rebuilt = changes(&old, &list("1", "bb"));
+        assert!(
+            rebuilt[0].1.as_ref().is_some_and(|line| line.contains(" aa ")),
+            "{rebuilt:?}"
+        );
+        let without = old.lines().next().map(|line| format!("{line}\n")).unwrap_or_default();
+        assert_eq!(
+            changes(&old, &without),
+            [("helm".to_owned(), Some("https://h".to_owned()), None)]
+        );
+    }
+
+    #[test]
+    fn a_line_that_only_moves_is_not_the_first_that_differs() {
+        assert_eq!(first_line("a\nb\nc\n", "b\nc\n"), None);
+        assert_eq!(first_line("a\nb\n", "a\nnew\nb\n"), Some(2));
     }
 
     #[test]

@@ -187,10 +187,9 @@ fn manifest(path: &str, [old, new]: [Option<&str>; 2], is_secret: &impl Fn(&str,
         _ => "changed",
     };
     let [old, new] = [old, new].map(Option::unwrap_or_default);
-    let found = match path == ARTIFACTS {
-        true => fetched(old, new),
-        false if kind == "changed" => files::content(path, old, new),
-        false => Vec::new(),
+    let found = match kind {
+        "changed" => files::content(path, old, new),
+        _ => Vec::new(),
     };
     let fields = found.into_iter();
     let fields = fields.map(|(place, own)| own.unless(|change| is_secret(path, change), &place));
@@ -232,17 +231,6 @@ impl FileChange {
             spec: Vec::new(),
         }
     }
-}
-
-/// Manifests that are fetched, by their name.
-fn fetched(old: &str, new: &str) -> Vec<(String, FieldChange)> {
-    let by_name = |text: &str| {
-        let lines = text.lines().filter_map(|line| line.split_once(' '));
-        lines.map(|(name, rest)| (name.to_owned(), rest.to_owned())).collect()
-    };
-    let mut fields = files::differing(&by_name(old), &by_name(new));
-    fields.truncate(FIELDS);
-    fields
 }
 
 /// The same documents, with digests in place of the values of Secrets.

@@ -26,6 +26,10 @@ const MEMBERS: &str = "ETCD_INITIAL_CLUSTER=";
 const PEER_URLS: &str = "ETCD_INITIAL_ADVERTISE_PEER_URLS=";
 /// The unit of a member of external etcd.
 const ETCD: &str = "/etc/systemd/system/etcd.service";
+/// etcd's release in the list of binaries.
+const ETCD_RELEASE: &str = "etcd";
+/// Formats of the list of binaries that name each file that they place (templates/boot/steps/20-artifacts.j2).
+const PLAIN: [&str; 2] = ["binary", "tar-gz"];
 /// Variables of the boot chain.
 const ENVIRONMENT: &str = "/etc/firelay/node.env";
 /// The kubelet's flag with the labels of a Node.
@@ -177,26 +181,59 @@ pub struct Binary<'a> {
     pub name: &'a str,
     /// SHA-256.
     pub sum: &'a str,
+    pub url: &'a str,
     pub line: &'a str,
     place: [&'a str; 2],
+    /// Names of its files, one space between them; nothing for a whole archive.
+    members: &'a str,
 }
 
 impl<'a> Binary<'a> {
     /// The lines of a list.
     pub fn all(list: &'a str) -> impl Iterator<Item = Self> {
         list.lines().filter_map(|line| {
-            let mut words = line.split(' ');
-            let (name, sum, format, _, directory) = (
+            let mut words = line.splitn(6, ' ');
+            let (name, sum, format, url, directory) = (
                 words.next()?,
                 words.next()?,
                 words.next()?,
                 words.next()?,
                 words.next()?,
             );
+            let members = words.next().unwrap_or_default();
             let place = [format, directory];
-            Some(Self { name, sum, line, place })
+            Some(Self {
+                name,
+                sum,
+                url,
+                line,
+                place,
+                members,
+            })
         })
     }
+
+    /// Its files on a machine.
+    pub fn files(&self) -> impl Iterator<Item = String> {
+        let [_, directory] = self.place;
+        let members = self.members.split(' ').filter(|member| !member.is_empty());
+        members.map(move |member| format!("{directory}/{}", member.rsplit('/').next().unwrap_or(member)))
+    }
+
+    /// Whether only people and scripts call its files: they go in place. A tree of files has no list of them.
+    fn goes_in_place(&self, runs_etcd: bool) -> bool {
+        let is_called = artifact_handlers(self.name) == [Handler::None] || self.name == ETCD_RELEASE && !runs_etcd;
+        let has_list = PLAIN.contains(&self.place[0]) && !self.members.is_empty();
+        is_called && has_list
+    }
+}
+
+/// The binaries of a list that another list no longer names, and that go in place.
+pub fn lost_binaries<'a>(old: &'a str, new: &str, runs_etcd: bool) -> Vec<Binary<'a>> {
+    let has: BTreeSet<_> = Binary::all(new).map(|own| own.name).collect();
+    Binary::all(old)
+        .filter(|own| !has.contains(own.name) && own.goes_in_place(runs_etcd))
+        .collect()
 }
 
 /// The binaries of a list that another list has not.
@@ -210,19 +247,24 @@ pub fn changed_binaries<'a>(old: &'a str, new: &'a str) -> Vec<Binary<'a>> {
 fn of_artifacts(old: &str, new: &str, runs_etcd: bool) -> BTreeSet<Handler> {
     let places = |list| -> BTreeMap<_, _> { Binary::all(list).map(|own| (own.name, own.place)).collect() };
     let (had, has) = (places(old), places(new));
-    // Of a binary that goes, or goes elsewhere, the old one would stay.
+    let lost = lost_binaries(old, new, runs_etcd);
+    let is_lost = |name: &str| lost.iter().any(|own| own.name == name);
+    // Of a binary that goes elsewhere, or that something runs, the old one would stay.
     let moves = had
         .iter()
-        .any(|(name, place)| !artifact_handlers(name).is_empty() && has.get(name) != Some(place));
+        .any(|(name, place)| !artifact_handlers(name).is_empty() && has.get(name) != Some(place) && !is_lost(name));
     if moves {
         return BTreeSet::from([Handler::Replace]);
     }
     let changed = changed_binaries(old, new);
     let handlers = changed.iter().flat_map(|own| match own.name {
-        "etcd" if !runs_etcd => &[Handler::None],
+        ETCD_RELEASE if !runs_etcd => &[Handler::None],
         name => artifact_handlers(name),
     });
-    let handlers: BTreeSet<_> = handlers.cloned().collect();
+    let mut handlers: BTreeSet<_> = handlers.cloned().collect();
+    if !lost.is_empty() {
+        handlers.insert(Handler::None);
+    }
     match handlers.is_empty() {
         // Another URL of the same file.
         true => BTreeSet::from([Handler::Boot]),
@@ -435,6 +477,8 @@ mod tests {
             with("helm 11 binary https://h /bin helm\n"),
             BTreeSet::from([Handler::Replace])
         );
+        let without_helm = with("kubelet 22 binary https://k /bin kubelet\n");
+        assert_eq!(without_helm, BTreeSet::from([Handler::None]));
         let mirrored = list("22", "/bin").replace("https://k", "https://mirror");
         assert_eq!(with(&mirrored), BTreeSet::from([Handler::Boot]));
     }
@@ -452,6 +496,18 @@ mod tests {
         let text = |address: &str| format!("ETCD_NAME=e1\nETCD_INITIAL_ADVERTISE_PEER_URLS=https://{address}:2380\n");
         let with = |address| handlers(ETCD_ENVIRONMENT, &text("10.0.0.1"), &text(address), true);
         assert_eq!(with("10.0.0.2"), Some(BTreeSet::from([Handler::Replace])));
+    }
+
+    #[test]
+    fn tools_of_etcd_go_in_place_where_no_unit_runs_it() {
+        let list = "kubectl 1 binary https://k /bin kubectl\netcd 2 tar-gz https://e /bin etcdctl x/etcdutl\n";
+        let (kubectl, _) = list.split_once("etcd").unwrap();
+        let with = |runs| handlers(ARTIFACTS, list, kubectl, runs).unwrap();
+        assert_eq!(with(false), BTreeSet::from([Handler::None]));
+        assert_eq!(with(true), BTreeSet::from([Handler::Replace]));
+        let lost = lost_binaries(list, kubectl, false);
+        let files: Vec<_> = lost.iter().flat_map(Binary::files).collect();
+        assert_eq!(files, ["/bin/etcdctl", "/bin/etcdutl"]);
     }
 
     #[test]

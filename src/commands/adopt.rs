@@ -119,9 +119,14 @@ fn is_same(one: &Path, other: &Path) -> bool {
 fn begun(args: &Adopt, state: &State) -> Result<Option<Bundle>, Failure> {
     let bundle = bundle_path(&inputs(args));
     if state.record().is_some() {
-        let help =
+        let adopted =
             "the cluster is adopted already; `firelay plan --kubeconfig FILE` compares the record with its machines";
-        return Err(exists(&state.path, help));
+        let lost = format!(
+            "its bundle {} is missing: bring it from the backup; if it is lost for good, adopt the PKI of a control plane in an empty \
+             directory (firelay explain FL1102)",
+            bundle.display()
+        );
+        return Err(exists(&state.path, if is_missing(&bundle) { &lost } else { adopted }));
     }
     match is_missing(&bundle) {
         true => Ok(None),

@@ -104,6 +104,28 @@ fn refusal(unknown: &Unknown) -> String {
     format!("{place} has no key `{}`{meant}", unknown.key)
 }
 
+/// A Markdown text with `[text](../adopt.md#the-pki)` as `text (docs/adopt.md)`, relative to the pages of the stories.
+fn with_plain_links(text: &str) -> String {
+    let Some((before, rest)) = text.split_once('[') else {
+        return text.to_owned();
+    };
+    let link = rest.split_once("](").and_then(|(title, rest)| {
+        let (target, after) = rest.split_once(')')?;
+        (!title.contains(['[', ']'])).then_some((title, target, after))
+    });
+    let Some((title, target, after)) = link else {
+        return format!("{before}[{}", with_plain_links(rest));
+    };
+    let page = target.split('#').next().unwrap_or_default();
+    let place = match (page, page.strip_prefix("../")) {
+        ("", _) => String::new(),
+        (_, Some(page)) => format!(" (docs/{page})"),
+        (url, None) if url.contains("://") => format!(" ({url})"),
+        (page, None) => format!(" (docs/errors/{page})"),
+    };
+    format!("{before}{title}{place}{}", with_plain_links(after))
+}
+
 /// A story in lines of the terminal.
 fn story_text(story: &Story) -> String {
     let mut text = format!("{}: {}\n", story.code, story.title);
@@ -113,7 +135,7 @@ fn story_text(story: &Story) -> String {
         if index % 2 == 0 {
             text.extend(paragraphs.map(|paragraph| {
                 let words = paragraph.replace("**", "").replace('\n', " ");
-                format!("\n{}", schema::wrapped(&words, 0))
+                format!("\n{}", schema::wrapped(&with_plain_links(&words), 0))
             }));
         } else {
             text.push('\n');
@@ -121,4 +143,28 @@ fn story_text(story: &Story) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_plain_text_with_their_page() {
+        for (text, plain) in [
+            ("see [Adopt](../adopt.md#pki), then", "see Adopt (docs/adopt.md), then"),
+            (
+                "[RFC 1](https://x.example/1) and nodes[cp1]",
+                "RFC 1 (https://x.example/1) and nodes[cp1]",
+            ),
+            (
+                "[FL0101](fl01-network.md#fl0101) [above](#fl01)",
+                "FL0101 (docs/errors/fl01-network.md) above",
+            ),
+            ("nodes[a] and [b](../c.md)", "nodes[a] and b (docs/c.md)"),
+            ("`pods: [10.0.0.0/16]`", "`pods: [10.0.0.0/16]`"),
+        ] {
+            assert_eq!(with_plain_links(text), plain);
+        }
+    }
 }

@@ -123,10 +123,8 @@ impl<'a> Base<'a> {
         let generation = |machines: &BTreeMap<String, record::MachineRecord>, name: &str| {
             machines.get(name).map_or(1, |machine| machine.generation)
         };
-        let pending = pending(tree, &self.args.out);
-        let number = pending.last().copied().unwrap_or_default() + 1;
-        let earlier = pending.into_iter().map(directory).collect();
-        let directory = directory(number);
+        let last = pending(tree.last(), &self.args.out).last().copied();
+        let directory = directory(last.unwrap_or_default() + 1);
         let mut count = 0;
         for (change, pair) in &changes {
             let (Some(pair), Ok(node)) = (pair.as_ref().filter(|_| change.in_place()), project.node(&change.name))
@@ -172,7 +170,7 @@ impl<'a> Base<'a> {
             directory,
             count,
             carried,
-            earlier,
+            earlier: earlier_scripts(tree.last(), &self.args.out),
         })
     }
 
@@ -296,8 +294,8 @@ fn refuse_skipped(from: &Path, program: &str, old: Option<&Version>, new: &Versi
 }
 
 /// Numbers of earlier updates whose scripts are there. Scripts run in the order of their folders.
-fn pending(tree: &TreeWriter, out: &Path) -> BTreeSet<u32> {
-    let files = tree.last().into_iter().flat_map(|last| &last.files);
+fn pending(last: Option<&Manifest>, out: &Path) -> BTreeSet<u32> {
+    let files = last.into_iter().flat_map(|last| &last.files);
     let there = files.filter(|file| is_update(&file.path) && out.join(&file.path).exists());
     let number = |file: &ManifestFile| file.path[UPDATE.len()..].split('/').next()?.parse::<u32>().ok();
     there.filter_map(number).collect()
@@ -306,6 +304,22 @@ fn pending(tree: &TreeWriter, out: &Path) -> BTreeSet<u32> {
 /// `update/1`.
 fn directory(number: u32) -> String {
     format!("{UPDATE}{number}")
+}
+
+/// Folders with scripts of earlier updates that are still in the tree, as a list; `None` where there are none.
+pub(super) fn earlier_scripts(last: Option<&Manifest>, out: &Path) -> Option<String> {
+    let folders = pending(last, out).into_iter().map(directory);
+    let folders: Vec<_> = folders.map(|own| out.join(own).display().to_string()).collect();
+    (!folders.is_empty()).then(|| folders.join(", "))
+}
+
+/// Tells of scripts that have to run before those of a later update.
+pub(super) fn tell_earlier_scripts(folders: Option<&str>) {
+    if let Some(folders) = folders {
+        streams::tell(format_args!(
+            "scripts of earlier updates are in {folders}: run them first, or remove what was run or is no longer wanted"
+        ));
+    }
 }
 
 fn script_name(name: &str) -> String {
@@ -348,8 +362,8 @@ pub(super) struct Written {
     directory: Option<String>,
     count: usize,
     carried: Option<carried::Written>,
-    /// The folders of earlier updates.
-    earlier: Vec<String>,
+    /// Folders of earlier updates.
+    earlier: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -366,15 +380,6 @@ impl Written {
         &self.changes
     }
 
-    /// Scripts of earlier updates that are still there.
-    fn pending_scripts(&self, out: &Path) -> Option<String> {
-        let folders = { self.earlier.iter() }.map(|own| out.join(own).display().to_string());
-        let folders = folders.collect::<Vec<_>>().join(", ");
-        (!folders.is_empty()).then(|| {
-            format!("scripts of earlier updates are in {folders}: run them first, or remove what was run or is no longer wanted")
-        })
-    }
-
     /// Prints the changes, and where the scripts are.
     pub(super) fn print(&self, args: &cli::Update, project: &Project, update: &Update<'_>) -> Result<(), Failure> {
         let counts = Counts::of(&self.changes, update.applied_manifests().is_some());
@@ -387,9 +392,7 @@ impl Written {
             return streams::json(&Scripts { plan: report, scripts });
         }
         streams::text(&report.text())?;
-        if let Some(pending) = self.pending_scripts(&args.out) {
-            streams::tell(pending);
-        }
+        tell_earlier_scripts(self.earlier.as_deref());
         let Some(scripts) = scripts else {
             streams::tell(match counts.replace {
                 0 => "no script was written: no machine takes a change in place".to_owned(),

@@ -13,6 +13,7 @@ use super::{
     adopt::read_cluster,
     bundle::{bundle_path, refuse_lost},
     failure::Failure,
+    in_place::{earlier_scripts, tell_earlier_scripts},
     project::{Project, print_findings, refusal},
     state::{Applying, Rendering, State, Update, same_cluster},
 };
@@ -92,6 +93,7 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     update.refuse_stale(&changes)?;
     update.tell_unrecorded();
     update.tell_founded_anew();
+    update.tell_administrator();
     update.check_members(&changes);
     update.check_upgrade(&changes);
     update.check_configuration(&changes);
@@ -102,6 +104,7 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     let manifests = manifests(&project, &update, manifest.map(|last| (last, args.out.as_path())))?;
     let report = Report::new(&project, &update, (&changes, &manifests), counts).by_way_of(upgrades);
     report.print(&project, &update, args.output)?;
+    tell_earlier_scripts(earlier_scripts(manifest, &args.out).as_deref());
     let changes = args.detailed_exitcode && !counts.is_empty();
     Ok(match update.verdict(&update.findings) {
         Ok(()) if changes => Err(Failure::Changes),

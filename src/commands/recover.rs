@@ -8,6 +8,7 @@ use time::OffsetDateTime;
 
 use super::{
     failure::{Failure, shell_word},
+    in_place::earlier_scripts,
     plan::unpacked,
     project::{Project, did_you_mean},
     state::State,
@@ -74,6 +75,11 @@ pub fn run(args: &Recover) -> Result<(), Failure> {
     refuse_adopted(state.record(), running.iter().copied())?;
     refuse_unrendered(&args.out, &running)?;
     warn_of_quorum(plan, args, running.len());
+    if let Some(folders) = earlier_scripts(last.as_ref(), &args.out) {
+        streams::tell(format_args!(
+            "scripts of earlier updates are in {folders}: run those that have not run when the recovery is over, then firelay update --done"
+        ));
+    }
     let recovery = Recovery {
         cluster: &plan.name,
         snapshot: &args.snapshot,

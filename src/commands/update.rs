@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     cli,
-    record::Record,
+    record::{Record, listed},
     tree::{MANIFEST, TreeReader, TreeWriter, is_update},
 };
 
@@ -40,11 +40,23 @@ fn done(args: &cli::Update) -> Result<(), Failure> {
     let Some(record) = pending.or(known) else { return Ok(()) };
     state.place(state.prepare(&record.done().to_yaml()?)?)?;
     streams::tell(format_args!(
-        "{}: all machines have Kubernetes {} and the last step of keys; commit it",
+        "{}: all machines have Kubernetes {} and the last step of keys{}; commit it",
         state.path.display(),
-        record.kubernetes
+        record.kubernetes,
+        joined(record)
     ));
     Ok(())
+}
+
+/// `, and cp2 has joined`, of control planes and members of etcd that came or were created anew.
+fn joined(record: &Record) -> String {
+    let joining = record.pending().into_iter().flat_map(|own| &own.joining);
+    let names: Vec<_> = joining.map(String::as_str).collect();
+    match names.len() {
+        0 => String::new(),
+        1 => format!(", and {} has joined", names[0]),
+        _ => format!(", and {} have joined", listed(&names)),
+    }
 }
 
 /// Refuses a tree that is not of the record: its scripts brought something else.

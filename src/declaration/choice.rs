@@ -181,7 +181,8 @@ pub fn addons(given: Option<&Node<'_>>) -> (Vec<Choice>, Vec<Diagnostic>) {
             }
             None => {
                 let keys: Vec<_> = of(Kind::Addon).map(|declaration| declaration.key.as_str()).collect();
-                findings.push(firelay_yaml::unknown_key(key, &keys));
+                let near = nearest(name, keys.iter().copied());
+                findings.push(firelay_yaml::unknown_key(key, near, &keys));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Help for mistakes of form, from the schema: an example of a valid value, and the place of a key that belongs below.
 
-use firelay_yaml::{Content, diagnostic::Diagnostic};
+use firelay_yaml::{Content, PRESENT, diagnostic::Diagnostic};
 
 use crate::{
     profile::Profiles,
@@ -36,7 +36,7 @@ fn may_help(finding: &Diagnostic) -> bool {
     let general = |help: &String| help.starts_with("write `- `") || help.starts_with("write [");
     finding.span.is_some()
         && match finding.code {
-            "FL0008" => finding.label == "no such key here",
+            "FL0008" => finding.label == "no such key here" || finding.label.ends_with(PRESENT),
             "FL0009" => finding.help.is_none(),
             "FL0010" => finding.help.as_ref().is_none_or(general),
             _ => false,

@@ -22,7 +22,7 @@ use super::{
     scalar::{Resolved, kind, quotable, resolve},
     spanned,
     tree::{Content, Node, Scalar},
-    unknown::{unknown_choice, unknown_key},
+    unknown::{PRESENT, unknown_choice, unknown_key},
 };
 use crate::diagnostic::{Diagnostic, Span, nearest};
 
@@ -157,7 +157,12 @@ impl<'t> Decoder<'t> {
     ) -> Option<&'static str> {
         let near = nearest(key.text().unwrap_or_default(), fields.iter().copied());
         let meant = near.filter(|field| free.contains(field));
-        self.log.record_guess(unknown_key(key, fields), meant.is_some());
+        let finding = unknown_key(key, meant, fields);
+        let finding = match (near, meant) {
+            (Some(present), None) => finding.label(format!("did you mean `{present}`{PRESENT}")),
+            _ => finding,
+        };
+        self.log.record_guess(finding, meant.is_some());
         meant
     }
 
@@ -293,7 +298,11 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
                 self.wrong_type("a list", &format!("write [{}]", scalar.text));
                 &[]
             }
-            _ => {
+            Content::Scalar(_) => {
+                self.wrong_type("a list", "write [ before it and ] after it");
+                &[]
+            }
+            Content::Mapping(_) => {
                 self.wrong_type("a list", "write `- ` before each element");
                 &[]
             }

@@ -280,7 +280,8 @@ impl<'t> Reader<'t> {
     fn unknown(self, key: &Node<'_>) {
         let known = self.schema["properties"].as_object().into_iter().flat_map(Map::keys);
         let known: Vec<_> = known.map(String::as_str).collect();
-        self.record(unknown_key(key, &known));
+        let near = nearest(key.text().unwrap_or_default(), known.iter().copied());
+        self.record(unknown_key(key, near, &known));
     }
 
     fn anything(self) -> Value {

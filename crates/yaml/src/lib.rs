@@ -55,7 +55,7 @@ pub use scalar::{plain_text, quotable};
 pub use spanned::{OptionalKey, Spanned};
 pub use stream::split;
 pub use tree::{Content, Node, NotYaml, Scalar, Tree, documents};
-pub use unknown::{unknown_choice, unknown_key};
+pub use unknown::{PRESENT, unknown_choice, unknown_key};
 
 /// Reads one document of YAML 1.2, the first text of a source, into `T`. Every finding of the run is returned, in the order of the source.
 pub fn decode<T: DeserializeOwned>(source: &Source) -> Result<T, Vec<Diagnostic>> {

@@ -8,6 +8,9 @@ use super::{
 };
 use crate::diagnostic::{Diagnostic, Span, nearest};
 
+/// Names of a list that a message has at most.
+const MOST: usize = 12;
+
 /// One step of a path, with its place.
 #[derive(Clone, Debug)]
 struct Step<'s> {
@@ -141,6 +144,10 @@ impl<'s> Step<'s> {
                 Some(key) => format!("the list has no such {key}"),
                 None => format!("elements are numbered from 0, and there are {}", items.len()),
             };
+            let finding = match names.is_empty() || names.len() > MOST {
+                true => finding,
+                false => finding.help(format!("elements: {}{}", names.join(", "), of_ranges(&names))),
+            };
             finding
                 .label(otherwise)
                 .suggest(nearest(self.name, names.iter().copied()))
@@ -172,6 +179,14 @@ impl<'s> Step<'s> {
 
     fn scalar(&self, text: &'s str) -> Node<'s> {
         Node::scalar(text, true, self.span)
+    }
+}
+
+/// The addition for names with a range: one element is several machines.
+fn of_ranges(names: &[&str]) -> &'static str {
+    match names.iter().any(|name| name.contains('{')) {
+        true => "; one with a range is one element: set it as a whole, or write the machine as an entry of its own",
+        false => "",
     }
 }
 

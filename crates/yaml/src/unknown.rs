@@ -2,14 +2,16 @@
 
 use crate::{
     Node,
-    diagnostic::{Diagnostic, Span, nearest},
+    diagnostic::{Diagnostic, Span},
     quotable,
 };
 
-/// The finding for an unknown key.
-pub fn unknown_key(key: &Node<'_>, known: &[&str]) -> Diagnostic {
+/// The end of a label about an unknown key that is nearly the name of one that its mapping has.
+pub const PRESENT: &str = ", which is there already?";
+
+/// The finding for an unknown key; `near` is the key that was probably meant.
+pub fn unknown_key(key: &Node<'_>, near: Option<&str>, known: &[&str]) -> Diagnostic {
     let name = key.text().unwrap_or_default();
-    let near = nearest(name, known.iter().copied());
     unknown(("FL0008", "key", "no such key here"), key.span, name, near, known)
 }
 

@@ -110,10 +110,10 @@ impl<'a> Report<'a> {
         counts: Counts,
     ) -> Self {
         let plan = &project.plan;
-        // An order that leaves machines out would be wrong.
-        let steps = match counts.unknown {
-            0 => changes::steps(changes, plan.max_unavailable, update.manifests_machine()),
-            _ => Vec::new(),
+        // An order that leaves machines out would be wrong, and nobody follows that of a change that is refused.
+        let steps = match counts.unknown == 0 && !diagnostic::refuse(&update.findings) {
+            true => changes::steps(changes, plan.max_unavailable, update.manifests_machine()),
+            false => Vec::new(),
         };
         Self {
             cluster: &plan.name,

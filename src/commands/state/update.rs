@@ -411,6 +411,19 @@ impl<'a> Update<'a> {
         }
     }
 
+    /// Tells of the administrator's certificate, which no machine has: the next render dates it anew in its last days.
+    pub fn tell_administrator(&self) {
+        let before = self
+            .base
+            .as_ref()
+            .filter(|base| base.administrator != self.next.administrator);
+        if before.is_some() && self.is_founded() {
+            streams::tell(
+                "the next render makes admin.kubeconfig anew: its certificate has ended or ends within 30 days, or has older keys",
+            );
+        }
+    }
+
     /// Digests of the settings that only a founder applies. A render of some machines keeps the recorded ones.
     fn founding(&mut self) -> Result<BTreeMap<String, String>, Failure> {
         let Render {

@@ -404,6 +404,12 @@ impl<'c> Updated<'c> {
 
     /// A text as it is on this machine: paths within its directory, no TLS, and the digests of its own programs.
     fn translated(&self, text: &str) -> String {
+        self.machine
+            .moved(&self.with_own_sums(text))
+            .replace("https://", "http://")
+    }
+
+    fn with_own_sums(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for files in [&self.cluster.old[self.node], &self.cluster.new[self.node]] {
             for line in files["/etc/firelay/artifacts"].1.lines() {
@@ -411,7 +417,7 @@ impl<'c> Updated<'c> {
                 text = text.replace(words[1], &self.sum(&words));
             }
         }
-        self.machine.moved(&text).replace("https://", "http://")
+        text
     }
 
     /// A list whose lines end with a path.
@@ -454,7 +460,7 @@ impl<'c> Updated<'c> {
                 .iter()
                 .any(|name| path.file_name().unwrap() == *name);
             let mut text = if is_list {
-                self.moved_list(&text)
+                self.moved_list(&self.with_own_sums(&text))
             } else {
                 self.translated(&text)
             };
@@ -1219,6 +1225,7 @@ fn what_comes_in_place_goes_in_place() {
         ),
         ("ha-ubuntu", &[], "dns={ servers: [10.0.0.2] }", &["worker-1"]),
         ("ha-ubuntu", &[], "ntp={ servers: [time.example.com] }", &["worker-1"]),
+        ("ha-ubuntu", &[], "etcd.backup={}", &["cp2"]),
     ] {
         let on = [base, &["--set", set]].concat();
         for (before, after) in [(base, &on[..]), (&on[..], base)] {

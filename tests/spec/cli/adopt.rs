@@ -281,6 +281,21 @@ fn a_pki_alone_becomes_a_bundle() {
     assert!(again.stderr.contains("exists and is not overwritten"), "{again:?}");
 }
 
+/// Who has lost the bundle of a cluster is not told that it is adopted already.
+#[test]
+fn the_help_for_a_lost_bundle_names_the_way() {
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render", "--founded"]).code, 0);
+    fs::remove_file(desk.at("firelay.secrets.yaml")).unwrap();
+    let ran = desk.run(&["adopt", "--pki", ".", "--name", "prod"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let help = "its bundle firelay.secrets.yaml is missing: bring it from the backup";
+    assert!(
+        ran.stderr.contains(help) && !ran.stderr.contains("adopted already"),
+        "{ran:?}"
+    );
+}
+
 #[test]
 fn a_cluster_that_exists_is_not_founded_again() {
     let desk = cluster("kubeadm");

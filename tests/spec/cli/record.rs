@@ -1816,6 +1816,10 @@ fn members_that_were_created_anew_may_not_have_joined() {
     for verb in ["plan", "render", "update"] {
         refused(&desk, &[verb, "--replace", "cp2"], &texts);
     }
+    // Nobody follows the order of a plan that is refused.
+    let planned = desk.run(&["plan", "--replace", "cp2"]);
+    let is_listed = planned.stdout.contains("-/+ cp2: to replace");
+    assert!(is_listed && !planned.stdout.contains("Order"), "{planned:?}");
     // Nor does one leave etcd.
     let spec = desk.read("cluster.yaml");
     let other = spec
@@ -1847,7 +1851,11 @@ fn members_that_were_created_anew_may_not_have_joined() {
     // The machine itself may be made anew again, and a worker any time.
     assert_eq!(desk.run(&["plan", "--replace", "cp1"]).code, 0);
     assert_eq!(desk.run(&["render", "--replace", "worker-1"]).code, 0);
-    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    let done = desk.run(&["update", "--done"]);
+    assert!(
+        done.code == 0 && done.stderr.contains(", and cp1 has joined; commit it"),
+        "{done:?}"
+    );
     assert_eq!(desk.run(&["render", "--replace", "cp2"]).code, 0);
 }
 

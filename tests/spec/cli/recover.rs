@@ -76,6 +76,23 @@ fn members_that_may_not_have_joined_do_not_stop_a_recovery() {
     assert_eq!(ran.code, 0, "{ran:?}");
 }
 
+/// A script that has not run brings programs that the machine does not have yet.
+#[test]
+fn scripts_of_an_update_are_told_of() {
+    let desk = founded("ha-ubuntu");
+    let ran = desk.run(
+        &[
+            &["update", "--set", "kubernetes.kubelet.config.maxPods=90"],
+            &BACKUP[..],
+        ]
+        .concat(),
+    );
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let ran = desk.run(&[&["recover", "--snapshot", SNAPSHOT], &BACKUP[..]].concat());
+    let left = "scripts of earlier updates are in out/update/1: run those that have not run when the recovery is over";
+    assert!(ran.code == 0 && ran.stderr.contains(left), "{ran:?}");
+}
+
 /// At 3 a.m.: the snapshot is where its member was, and a cluster with a quorum is not recovered.
 #[test]
 fn a_snapshot_of_a_lost_machine_is_copied_first_and_a_quorum_is_told() {

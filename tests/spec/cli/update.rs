@@ -168,6 +168,9 @@ fn scripts_of_earlier_updates_stay_until_they_are_done() {
     let desk = founded("ha-ubuntu", &["--set", OLD]);
     assert_eq!(desk.run(&["update"]).code, 0);
     let first = tree(&desk.at("out/update/1"));
+    let planned = desk.run(&["plan"]);
+    let left = "scripts of earlier updates are in out/update/1: run";
+    assert!(planned.code == 0 && planned.stderr.contains(left), "{planned:?}");
     let ran = desk.run(&[&["update", "--node", "worker-1"], &FLAG[..]].concat());
     assert!(
         ran.code == 0 && ran.stderr.contains("wrote 1 script to out/update/2"),
