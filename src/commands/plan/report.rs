@@ -16,7 +16,7 @@ use super::{
     route::{self, Upgrade},
 };
 use crate::{
-    changes::{self, Action, Counts, FieldChange, FileChange, MachineChange, Member, Step},
+    changes::{self, Action, Counts, FieldChange, FileChange, Handler, MachineChange, Member, Step},
     cli::Findings,
     record::listed,
     redact::redact_spec,
@@ -299,11 +299,26 @@ pub(in super::super) fn machine(change: &MachineChange, names: &[&str]) -> Strin
     format!("{sign} {names}: {words}")
 }
 
-/// Files for people, the first of many.
+/// Files for people, the first of many. Those that no running machine takes come first.
 fn files(files: &[FileChange]) -> Vec<String> {
     let more = files.len().checked_sub(FILES + 1);
     let more = more.map(|more| format!("        and {} more files", more + 1));
-    files.iter().take(FILES).flat_map(file).chain(more).collect()
+    let (forcing, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| forces(file));
+    let listed = forcing.into_iter().chain(others).take(FILES);
+    listed.flat_map(marked).chain(more).collect()
+}
+
+fn marked(change: &FileChange) -> Vec<String> {
+    let mut lines = file(change);
+    if forces(change) {
+        lines[0] += "  # forces replacement";
+    }
+    lines
+}
+
+/// Whether the change of a file alone asks for a new machine.
+fn forces(file: &FileChange) -> bool {
+    file.handlers.contains(&Handler::Replace)
 }
 
 pub(in super::super) fn file(file: &FileChange) -> Vec<String> {

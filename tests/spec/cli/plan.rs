@@ -713,8 +713,7 @@ fn another_network_creates_machines_anew() {
     assert_eq!(rendered.code, 0, "{rendered:?}");
     assert!(run(&["plan"], "").stdout.contains("No changes: "));
     let plan = run(&["plan"], ", mtu: 9000");
-    let replaced =
-        "-/+ worker-1, worker-2, worker-3: to replace\n        user-data\n          network-config: (not shown)\n";
+    let replaced = "-/+ worker-1, worker-2, worker-3: to replace\n        user-data  # forces replacement\n          network-config: (not shown)\n";
     assert!(plan.stdout.contains(replaced), "{plan:?}");
 }
 

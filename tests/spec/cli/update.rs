@@ -211,7 +211,7 @@ fn machines_that_have_to_be_replaced_are_named_with_the_reason_and_others_get_sc
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(
         ran.stdout.contains(
-            "-/+ worker-1, worker-2, worker-3: to replace\n        --set:1 → /etc/firelay/kubeadm/join.yaml\n"
+            "-/+ worker-1, worker-2, worker-3: to replace\n        --set:1 → /etc/firelay/kubeadm/join.yaml  # forces replacement\n"
         ),
         "{ran:?}"
     );
