@@ -150,10 +150,9 @@ impl MachineRecord {
         let versions: Vec<_> = versions.collect();
         let versions = versions.iter().map(String::as_bytes);
         let pool = self.pool.then_some(b"pool".as_slice());
-        keyed(
-            bundle,
-            b"entry\0",
-            parts.into_iter().chain(addresses).chain(versions).chain(pool),
-        )
+        let renewed_at = self.renewed_at.map(|at| format!("renewed {}", at.unix_timestamp()));
+        let renewed_at = renewed_at.iter().map(String::as_bytes);
+        let parts = parts.into_iter().chain(addresses).chain(versions).chain(pool);
+        keyed(bundle, b"entry\0", parts.chain(renewed_at))
     }
 }

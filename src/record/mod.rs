@@ -267,6 +267,13 @@ pub struct MachineRecord {
     /// The date of its certificates.
     #[serde(with = "time::serde::rfc3339")]
     pub issued_at: OffsetDateTime,
+    /// When kubeadm renewed those of a control plane, by an upgrade. Absent until then.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "time::serde::rfc3339::option"
+    )]
+    pub renewed_at: Option<OffsetDateTime>,
     /// Keyed digest of its files in the tree, and of the date. Absent for a machine that something else created.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
@@ -464,6 +471,7 @@ pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, Ma
             versions: BTreeMap::new(),
             generation: own.generation,
             issued_at: own.issued_at,
+            renewed_at: None,
             digest: machine_digest(bundle, name, own.issued_at, &files),
             entry_digest: String::new(),
         };
@@ -501,6 +509,7 @@ pub fn unrendered(node: &NodePlan, issued_at: OffsetDateTime) -> MachineRecord {
         versions: BTreeMap::new(),
         generation: 1,
         issued_at,
+        renewed_at: None,
         digest: String::new(),
         entry_digest: String::new(),
     }

@@ -8,6 +8,7 @@ use std::{
 
 use semver::Version;
 use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
 
 use super::Record;
 use crate::{
@@ -23,6 +24,13 @@ pub struct Pending {
     /// The oldest version of Kubernetes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubernetes: Option<Version>,
+    /// When the version of Kubernetes changed first: kubeadm renews certificates of control planes after that.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "time::serde::rfc3339::option"
+    )]
+    pub upgrade: Option<OffsetDateTime>,
     /// The oldest version of external etcd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etcd: Option<Version>,
@@ -59,14 +67,34 @@ impl Record {
         }
     }
 
+    /// When kubeadm renewed the certificates of a control plane, or shortly before: with the last upgrade that is over, if the machine has
+    /// not been created anew since.
+    pub fn renewed_at(&self, name: &str) -> Option<OffsetDateTime> {
+        let done = self
+            .pending
+            .as_ref()
+            .filter(|own| own.done && !own.joining.contains(name));
+        let upgraded = done.filter(|_| self.has_role(name, Role::ControlPlane));
+        let recorded = || self.machines.get(name).and_then(|own| own.renewed_at);
+        upgraded.and_then(|own| own.upgrade).or_else(recorded)
+    }
+
     /// Notes what this render brings to a running cluster, beside what is pending since earlier ones.
-    pub fn note_pending(&mut self, base: &Self, bundle: &Bundle, plan: &Plan, created: &BTreeSet<&str>) {
+    pub fn note_pending(
+        &mut self,
+        base: &Self,
+        (bundle, plan): (&Bundle, &Plan),
+        created: &BTreeSet<&str>,
+        now: OffsetDateTime,
+    ) {
         let last = base.pending().cloned().unwrap_or_default();
+        let changes = base.kubernetes != self.kubernetes;
         let oldest =
             |noted: Option<Version>, old: &Version, new: &Version| noted.or_else(|| (old != new).then(|| old.clone()));
         let rotates = bundle.rotating().is_some_and(|keys| keys.kind() != KeyKind::Token);
         self.pending = Some(Pending {
             kubernetes: oldest(last.kubernetes, &base.kubernetes, &self.kubernetes),
+            upgrade: last.upgrade.or_else(|| changes.then_some(now)),
             etcd: oldest(last.etcd, &base.etcd, &self.etcd).filter(|_| plan.etcd.external),
             keys: last.keys || (rotates && bundle.is_step_after(&base.bundle)) || self.steps_from(base),
             ..Pending::default()
@@ -77,6 +105,14 @@ impl Record {
     /// Notes machines that come or are created anew, and addresses that change. A render of some machines changes nothing else that is
     /// pending.
     pub fn note_machines(&mut self, base: &Self, plan: &Plan, created: &BTreeSet<&str>) {
+        // A machine that is created anew has the certificates of its document again.
+        for (_, machine) in self
+            .machines
+            .iter_mut()
+            .filter(|(name, _)| created.contains(name.as_str()))
+        {
+            machine.renewed_at = None;
+        }
         let noted = Pending {
             addresses: self.still_known(base, plan),
             joining: self.joining_since(base, created),

@@ -127,6 +127,8 @@ pub struct Dates {
     founded_at: Option<OffsetDateTime>,
     administrator: OffsetDateTime,
     machines: BTreeMap<String, OffsetDateTime>,
+    /// When an upgrade renewed those of control planes.
+    renewed: BTreeMap<String, OffsetDateTime>,
     /// Machines that were rendered; absent if nothing was.
     rendered: Option<BTreeSet<String>>,
     /// Of all others.
@@ -141,6 +143,7 @@ impl Dates {
             founded_at: None,
             administrator: issued_at,
             machines: BTreeMap::new(),
+            renewed: BTreeMap::new(),
             rendered: None,
             issued_at,
         };
@@ -152,6 +155,9 @@ impl Dates {
                     .machines
                     .iter()
                     .map(|(name, own)| (name.clone(), own.issued_at))
+                    .collect(),
+                renewed: { record.machines.keys() }
+                    .filter_map(|name| Some((name.clone(), record.renewed_at(name)?)))
                     .collect(),
                 rendered: Some(created(record)),
                 issued_at,
@@ -172,6 +178,17 @@ impl Dates {
 
     fn issued_at(&self, node: &NodePlan) -> OffsetDateTime {
         self.machines.get(&node.name).copied().unwrap_or(self.issued_at)
+    }
+
+    /// The credential with the end that it has since an upgrade: kubeadm gives certificates the validity of its configuration.
+    fn renewed(&self, plan: &Plan, own: Credential) -> Credential {
+        let at = own.machine.as_ref().and_then(|name| self.renewed.get(name));
+        let at = at.filter(|_| own.renewal == Renewal::Kubeadm);
+        let renewed = at.map(|at| *at + plan.pki.leaf_validity);
+        Credential {
+            expires: own.expires.max(renewed),
+            ..own
+        }
     }
 
     fn is_rendered(&self, node: &NodePlan) -> bool {
@@ -209,7 +226,8 @@ impl Inventory {
                     true => Renewal::Kubelet,
                     false => renewal(leaf.signer.is_held(plan), has_timer(plan), leaf),
                 };
-                credentials.extend(of_file(&node.name, (&file.path, file.content.expose()), &renewal)?);
+                let own = of_file(&node.name, (&file.path, file.content.expose()), &renewal)?;
+                credentials.extend(own.map(|own| dates.renewed(plan, own)));
             }
         }
         let addons = pki::of_addons(plan, &authorities, bundle).map_err(|error| refused(&error))?;

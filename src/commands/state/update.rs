@@ -447,7 +447,10 @@ impl<'a> Update<'a> {
             ..
         } = self.render;
         let base = self.base.as_ref();
-        let known = base.map(|base| base.machines.clone()).unwrap_or_default();
+        let mut known = base.map(|base| base.machines.clone()).unwrap_or_default();
+        for (name, own) in &mut known {
+            own.renewed_at = base.and_then(|base| base.renewed_at(name));
+        }
         let stood = base.is_some() && self.is_founded();
         let fresh = if stood { whole_second(now) } else { bundle.issued_at };
         let dated = nodes.iter().map(|node| {
@@ -461,6 +464,7 @@ impl<'a> Update<'a> {
             let issued_at = rotated.map_or(issued_at, |rotated| issued_at.max(rotated));
             let machine = MachineRecord {
                 versions: self.next.further_versions(&self.render.project.plan, node),
+                renewed_at: last.and_then(|last| last.renewed_at),
                 ..record::unrendered(node, issued_at)
             };
             (node.name.clone(), machine)
@@ -681,7 +685,11 @@ impl<'a> Update<'a> {
     /// A cluster that runs has the new state when somebody says so. A render of some machines leaves the versions of the record.
     fn note_changes(&mut self, changes: &[MachineChange]) {
         let Render {
-            project, bundle, whole, ..
+            project,
+            bundle,
+            whole,
+            now,
+            ..
         } = self.render;
         let base = self.base.as_ref().filter(|base| base.founded_at.is_some());
         let Some(base) = base.filter(|_| self.next.founded_at.is_some()) else {
@@ -690,7 +698,9 @@ impl<'a> Update<'a> {
         let created = { changes.iter() }.filter(|change| change.action == Action::Replace && !change.known);
         let created = created.map(|change| change.name.as_str()).collect();
         match whole {
-            true => self.next.note_pending(base, bundle, &project.plan, &created),
+            true => self
+                .next
+                .note_pending(base, (bundle, &project.plan), &created, whole_second(now)),
             false => self.next.note_machines(base, &project.plan, &created),
         }
     }

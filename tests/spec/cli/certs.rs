@@ -114,6 +114,56 @@ fn dates_come_from_the_record_and_without_it_from_the_tree() {
     assert_eq!(by_firelay(&desk), judged, "from the tree alone");
 }
 
+/// `kubeadm upgrade` renews the certificates of control planes; one that is created anew has those of its document again.
+#[test]
+fn an_upgrade_that_is_over_renews_what_kubeadm_does() {
+    const SERVER: &str = "kube-apiserver on ";
+    let desk = Desk::of("ha-ubuntu");
+    let old = ["--set", "kubernetes.version=1.35.8"];
+    assert_eq!(desk.run(&[&["render", "--founded"], &old[..]].concat()).code, 0);
+    let at = |time: &str, arguments: &[&str]| {
+        let ran = run_at(&desk, time, arguments);
+        assert_eq!(ran.code, 0, "{arguments:?}: {ran:?}");
+        ran.stdout
+    };
+    let servers = |certs: &str| -> Vec<String> {
+        let lines = certs.lines().filter(|line| line.contains(SERVER));
+        let words = lines.map(|line| [&line[..10], line.split_once(SERVER).unwrap().1].join(" "));
+        words.collect()
+    };
+    let before = servers(&at("2027-06-02 00:00:00", &["certs"]));
+    at("2027-06-01 00:00:00", &["update"]);
+    assert_eq!(
+        servers(&at("2027-06-02 00:00:00", &["certs"])),
+        before,
+        "nobody has said that it is over"
+    );
+    at("2027-06-03 00:00:00", &["update", "--done"]);
+    let after = ["2028-05-31 cp1, cp2, cp3"];
+    assert_eq!(servers(&at("2027-06-04 00:00:00", &["certs"])), after);
+    // The next renders keep the date, and that of some machines, too.
+    at("2027-06-05 00:00:00", &["render", "--node", "worker-1"]);
+    at("2027-06-06 00:00:00", &["render"]);
+    assert_eq!(servers(&at("2027-06-06 00:00:00", &["certs"])), after);
+    at("2027-07-01 00:00:00", &["render", "--replace", "cp2"]);
+    let both = ["2028-05-31 cp1, cp3", "2028-06-30 cp2"];
+    assert_eq!(servers(&at("2027-07-01 00:00:00", &["certs"])), both);
+    // A disk is no reason for another date: the document has the former certificates.
+    at("2027-07-02 00:00:00", &["update", "--done"]);
+    at(
+        "2027-07-02 00:00:00",
+        &["render", "--set", "nodes[cp3].timezone=Europe/Berlin"],
+    );
+    let third = format!("{} cp3", &before[0][..10]);
+    assert_eq!(servers(&at("2027-07-02 00:00:00", &["certs"]))[0], third);
+    let record = desk.read("firelay.state.yaml");
+    let edited = record.replacen("renewedAt: \"2027", "renewedAt: \"2028", 1);
+    assert_ne!(record, edited);
+    desk.write("firelay.state.yaml", &edited);
+    let ran = run_at(&desk, "2027-07-03 00:00:00", &["certs"]);
+    assert!(ran.code == 3 && ran.stderr.contains("FL1203"), "{ran:?}");
+}
+
 #[test]
 fn the_exit_code_counts_what_no_machine_renews() {
     let desk = rendered("ha-ubuntu");
