@@ -91,12 +91,12 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         Some(scripts) => scripts.changes().to_vec(),
         None => changes_of_documents(&args.out, &project, &update, (&tree, &manifest))?,
     };
-    update.note_pending(&changes);
     let members = scripts.as_ref().map_or_else(|| replaced(&changes), |_| changes.clone());
     update.check_members(&members);
     update.check_upgrade(&changes);
     update.check_configuration(&members);
     update.refuse_forbidden()?;
+    update.note_pending(&changes);
     let finished = place(&secrets, &state, &update, tree, manifest)?;
     warn_of_leftovers(&args.out, &finished.left)?;
     match in_place.zip(scripts) {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use time::OffsetDateTime;
 
-use super::{MachineRecord, Pending, Record, keyed};
+use super::{Founding, MachineRecord, Pending, Record, keyed};
 use crate::secrets::Bundle;
 
 /// Of a cluster that is not founded.
@@ -64,6 +64,12 @@ impl Record {
         if self.steps_digest != self.digest_steps(bundle) {
             let reason = "`stepsDigest` is not of `encryption`, `encryptedResources`, `datapath`, `tokenIssuers` and `kubeProxy`";
             return Some(edited(&["stepsDigest"], reason));
+        }
+        // The digests of `founding` are keyed: one of them may be lost, but nobody makes one that hides a change.
+        let is_lost = |setting: &Founding| !self.founding.contains_key(setting.name());
+        if !self.machine_names.is_empty() && Founding::ALL.iter().any(is_lost) {
+            let key = if self.founding.is_empty() { "machines" } else { "founding" };
+            return Some(edited(&[key], "`founding` does not have the digests of all settings"));
         }
         let mut machines = self.machines.iter();
         match machines.find(|(name, own)| own.entry_digest != own.digest_entry(name, bundle)) {

@@ -576,6 +576,10 @@ pub fn founding(bundle: &Bundle, files: &[NodeFile]) -> BTreeMap<String, String>
     let init = files.iter().find(|file| file.path == node::kubeadm::INIT);
     let mut settings = init.map(|file| kubeadm_settings(&file.content)).unwrap_or_default();
     settings.insert(Founding::Manifests, manifests(files));
+    // A setting without a digest counts as unchanged: each has one, also where the cluster does not have it.
+    for setting in Founding::ALL {
+        settings.entry(setting).or_default();
+    }
     let digest = |(setting, parts): (Founding, Vec<String>)| {
         let parts = std::iter::once(setting.name()).chain(parts.iter().map(String::as_str));
         let digest = keyed(bundle, b"founding\0", parts.map(str::as_bytes));

@@ -251,7 +251,11 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
     let digest = genuine.split_once(", entryDigest: ").unwrap().1;
     let digest = format!(", entryDigest: {}", digest.split_once('}').unwrap().0);
     let last = genuine.rsplit_once("  worker-3:\n").unwrap().1;
-    let cases: [(&str, &str, &[&str]); 20] = [
+    let founding = &genuine[genuine.find("founding:\n").unwrap()..genuine.find("encryption: ").unwrap()];
+    let lost = &["FL1203", "`founding` does not have the digests of all settings"];
+    let cases: [(&str, &str, &[&str]); 22] = [
+        (founding, "", lost),
+        ("  kubeletConfiguration: ", "  # ", lost),
         (
             "cluster: prod",
             "cluster: home",
