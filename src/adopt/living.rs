@@ -40,6 +40,19 @@ pub fn compare(objects: &Objects, record: &Record) -> Vec<Diagnostic> {
     findings
 }
 
+/// An error for each machine that the spec no longer has and the cluster does: `line` is the line of the record that has it.
+pub fn removed(objects: &Objects, names: &[&str], line: impl Fn(&str) -> String) -> Vec<Diagnostic> {
+    let nodes = machines::of(objects, &mut Vec::new());
+    let stays = |name: &&&str| nodes.iter().any(|node| node.name == **name);
+    let finding = |name: &&str| {
+        let message = format!("the spec no longer has {name}, and the cluster has the Node {name}");
+        Diagnostic::error("FL1242", message).label(format!("{} has it, too", line(name))).help(
+            "take the machine out of the cluster first (docs/day-two.md, Remove a worker); or write it into the spec again",
+        )
+    };
+    names.iter().filter(stays).map(finding).collect()
+}
+
 fn warning(message: String, help: &str) -> Diagnostic {
     Diagnostic::warning("FL1242", message).help(help)
 }

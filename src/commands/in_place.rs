@@ -317,7 +317,7 @@ pub(super) fn earlier_scripts(last: Option<&Manifest>, out: &Path) -> Option<Str
 pub(super) fn tell_earlier_scripts(folders: Option<&str>) {
     if let Some(folders) = folders {
         streams::tell(format_args!(
-            "scripts of earlier updates are in {folders}: run them first, or remove what was run or is no longer wanted"
+            "scripts of earlier updates are in {folders}: run them first; `firelay update --done` removes them when all have run"
         ));
     }
 }

@@ -6,7 +6,13 @@ use firelay_yaml::duration;
 use serde_json::Value;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
-use super::{failure::Failure, project::Project, streams};
+use super::{
+    bundle::bundle_path,
+    failure::Failure,
+    project::Project,
+    state::{State, refuse_foreign},
+    streams,
+};
 use crate::{
     cli::Kubeconfig,
     disk::{self, Access},
@@ -30,7 +36,10 @@ pub fn run(args: &Kubeconfig) -> Result<(), Failure> {
         .map_or(Ok(()), |group| check_name("--group", group))?;
     let ttl = ttl(&args.ttl)?;
     let project = Project::load(&args.inputs.spec)?;
+    let state = State::open(None, &args.inputs)?;
+    state.refuse_lost(&bundle_path(&args.inputs), &project.plan.name)?;
     let bundle = project.bundle(&args.inputs, "kubeconfig")?;
+    refuse_foreign(&state, &bundle)?;
     let authorities = Authorities::open(&bundle)?;
     let validity = validity(&authorities, &project.plan.pki, ttl)?;
     let user = User {

@@ -54,8 +54,16 @@ fn drift(args: &Plan, update: &Update<'_>) -> Result<Vec<Diagnostic>, Failure> {
     let mut source = Source::default();
     read_cluster(&args.from, kubeconfig, &mut source)?;
     let (objects, broken) = Objects::read(&source, 0);
+    let removed = update.removed();
+    let gone: Vec<_> = { removed.iter() }
+        .filter(|own| !own.pool && own.heir.as_ref() != Some(&own.name))
+        .map(|own| own.name.as_str())
+        .collect();
     match broken.is_empty() {
-        true => Ok(living::compare(&objects, record)),
+        true => {
+            let stays = living::removed(&objects, &gone, |name| update.line(name));
+            Ok([living::compare(&objects, record), stays].concat())
+        }
         false => {
             print_findings(&source, &broken);
             Err(Failure::Refused(refusal("the cluster", &broken)))
@@ -104,7 +112,10 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     let manifests = manifests(&project, &update, manifest.map(|last| (last, args.out.as_path())))?;
     let report = Report::new(&project, &update, (&changes, &manifests), counts).by_way_of(upgrades);
     report.print(&project, &update, args.output)?;
-    tell_earlier_scripts(earlier_scripts(manifest, &args.out).as_deref());
+    match earlier_scripts(manifest, &args.out) {
+        Some(folders) => tell_earlier_scripts(Some(&folders)),
+        None => update.tell_pending(),
+    }
     let changes = args.detailed_exitcode && !counts.is_empty();
     Ok(match update.verdict(&update.findings) {
         Ok(()) if changes => Err(Failure::Changes),

@@ -77,7 +77,9 @@ pub fn run(args: &Recover) -> Result<(), Failure> {
     warn_of_quorum(plan, args, running.len());
     if let Some(folders) = earlier_scripts(last.as_ref(), &args.out) {
         streams::tell(format_args!(
-            "scripts of earlier updates are in {folders}: run those that have not run when the recovery is over, then firelay update --done"
+            "scripts of earlier updates are in {folders}: run those that have not run when the recovery is over, then firelay update --done; \
+             where {} does not have firelay-recover yet, run the script of that machine first",
+            founder.name
         ));
     }
     let recovery = Recovery {
@@ -289,6 +291,12 @@ fn steps(
     steps.extend(anew(plan, &args.out, record, others().filter(|node| is_anew(node))));
     let machine = if plan.etcd.external { plan.founder() } else { founder };
     steps.push(on(machine, "see that all is well", &["firelay-status --cluster"]));
+    let has_anew = others().any(is_anew);
+    steps.extend(has_anew.then(|| Step {
+        machine: None,
+        purpose: "say that all machines have joined, and commit the record".to_owned(),
+        commands: vec!["firelay update --done".to_owned()],
+    }));
     steps
 }
 
@@ -310,9 +318,10 @@ fn anew<'p>(
     let nodes = (!plan.etcd.external).then(|| format!("{kubectl} delete node {}", names.join(" ")));
     (!names.is_empty()).then(|| Step {
         machine: None,
-        purpose: "delete the Nodes of machines that are lost or whose documents have ended, and create these anew, one after the other"
+        purpose: "render machines that are lost or whose documents have ended, delete their Nodes, and create them anew, one after the other"
             .to_owned(),
-        commands: nodes.into_iter().chain([render]).collect(),
+        // An admin.kubeconfig that has ended comes anew with the render.
+        commands: [render].into_iter().chain(nodes).collect(),
     })
 }
 

@@ -168,12 +168,19 @@ fn tell_running(counts: Counts) {
 /// may replace all of them at once.
 fn warn_of_replaced(args: &Render, plan: &Plan, changes: &[MachineChange]) {
     let is_asked = |change: &MachineChange| args.state.replace.contains(&change.name);
-    let replaced = { changes.iter() }.filter(|change| change.action == Action::Replace && !is_asked(change));
+    let replaced = changes.iter().filter(|change| change.action == Action::Replace);
     let replaced: Vec<_> = replaced.cloned().collect();
-    if replaced.is_empty() {
+    if replaced.is_empty() || replaced.len() == 1 && is_asked(&replaced[0]) {
         return;
     }
     let steps = plan::listed_steps(&steps(&replaced, plan.max_unavailable, None));
+    if replaced.iter().all(is_asked) {
+        streams::tell(format_args!(
+            "replace the machines in this order, and go on when all machines of a step are Ready\n{}",
+            steps.join("\n")
+        ));
+        return;
+    }
     streams::tell(format_args!(
         "warning: {} of the running cluster cannot be updated in place: replace them in this order, and go on when all machines of a step \
          are Ready\n{}\n  \

@@ -33,7 +33,14 @@ fn done(args: &cli::Update) -> Result<(), Failure> {
     if let Some(record) = state.record().filter(|_| has_tree) {
         refuse_other(args, record)?;
     }
-    if has_tree || pending.is_none() {
+    if !has_tree && pending.is_none() {
+        return Err(Failure::Usage(format!(
+            "{} has no tree, and {} has nothing that is not done yet\n  = help: name the directory of the last render with --out",
+            args.out.display(),
+            state.path.display()
+        )));
+    }
+    if has_tree {
         clear(&args.out)?;
     }
     let known = state.record().filter(|_| state.is_of_tree());

@@ -68,7 +68,11 @@ impl Record {
         // The digests of `founding` are keyed: one of them may be lost, but nobody makes one that hides a change.
         let is_lost = |setting: &Founding| !self.founding.contains_key(setting.name());
         if !self.machine_names.is_empty() && Founding::ALL.iter().any(is_lost) {
-            let key = if self.founding.is_empty() { "machines" } else { "founding" };
+            let key = if self.founding.is_empty() {
+                "machines"
+            } else {
+                "founding"
+            };
             return Some(edited(&[key], "`founding` does not have the digests of all settings"));
         }
         let mut machines = self.machines.iter();

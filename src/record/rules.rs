@@ -45,6 +45,9 @@ const KEEP_PROVIDER: &str = "running machines reach the API servers through it, 
 /// The virtual address is in /etc/hosts of every machine.
 const KEEP_ADDRESS: &str = "running machines have it in /etc/hosts, and each would be created anew";
 
+/// The command that brings the token to the API server.
+const MAKE_TOKEN: &str = "make it known: firelay secrets token --ttl 24h | kubectl --kubeconfig out/admin.kubeconfig apply -f - (docs/secrets.md)";
+
 /// Settings of the founder that scripts apply to a running cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Applied {
@@ -466,9 +469,18 @@ impl<'a> Change<'a> {
         (new < *old).then(|| {
             let message = format!("{program} cannot go back from {old} to {new}");
             let finding = Diagnostic::error("FL1213", message).at(at);
-            let finding = finding.label(format!("the cluster runs {old} ({})", self.text.line(path)));
+            let is_open = self.record.pending().is_some_and(|own| own.kubernetes.is_some());
+            let (runs, way) = match is_open {
+                true => (
+                    "machines may run",
+                    "; if no machine has run a script of this upgrade: bring record and spec back from version control, remove the output \
+                     directory, and render",
+                ),
+                false => ("the cluster runs", ""),
+            };
+            let finding = finding.label(format!("{runs} {old} ({})", self.text.line(path)));
             finding.help(format!(
-                "write {old}; data that a newer version stored may be unreadable for an older one"
+                "write {old}; data that a newer version stored may be unreadable for an older one{way}"
             ))
         })
     }
@@ -700,12 +712,33 @@ impl<'a> Change<'a> {
             .collect()
     }
 
+    /// Pools that come to a cluster whose founder had no token for machines: it knows none.
+    fn unknown_token(&self) -> Option<Diagnostic> {
+        let had_users = self.record.machines.values().any(|own| own.pool);
+        let by_certificate = |node: &&NodePlan| node.pool || node.identity != JoinIdentity::Token;
+        if had_users || !self.plan.nodes.iter().all(|node| by_certificate(&node)) {
+            return None;
+        }
+        let pools = self
+            .plan
+            .nodes
+            .iter()
+            .filter(|node| node.pool && node.roles.kubernetes());
+        let names: Vec<_> = pools.map(|node| node.name.as_str()).collect();
+        let list = (!names.is_empty()).then(|| super::listed(&names))?;
+        let message = format!("the cluster does not know the bootstrap token with which machines of {list} would join");
+        let finding = Diagnostic::warning("FL1219", message).at(self.place(&["pools"]));
+        let label = format!("no machine of {} joins with a token", self.text.line(&["machines"]));
+        Some(finding.label(label).help(MAKE_TOKEN))
+    }
+
     /// Machines that need the bootstrap token, after it has ended.
     fn token(&self) -> Option<Diagnostic> {
         let ttl = self.plan.join.token_ttl;
         let end = self.founded_at.checked_add(ttl)?;
-        if ttl == Duration::ZERO || self.now < end {
-            return None;
+        let unknown = self.unknown_token();
+        if unknown.is_some() || ttl == Duration::ZERO || self.now < end {
+            return unknown;
         }
         let needs = |node: &&NodePlan| {
             node.roles.kubernetes()
@@ -729,8 +762,7 @@ impl<'a> Change<'a> {
             self.text.line(&["foundedAt"])
         ));
         Some(finding.help(format!(
-            "it ended on {}; make it known again with `kubeadm token create TOKEN --ttl 24h` on a control plane, where TOKEN is \
-             in /etc/firelay/kubeadm/join.yaml; named machines need none with join: {{ identity: certificate }}",
+            "it ended on {}, unless you made it known again since; {MAKE_TOKEN}; named machines need none with join: {{ identity: certificate }}",
             end.format(&Rfc3339).unwrap_or_default()
         )))
     }

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::{Error, Random};
-use crate::{secret::Secret, spec::Algorithm};
+use crate::{encoding::unbase64, secret::Secret, spec::Algorithm};
 
 /// `ECPrivateKey` (RFC 5915 §3) on P-256 up to the scalar: SEQUENCE of 49 bytes, version 1, OCTET STRING of 32.
 const P256_HEAD: [u8; 7] = [0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20];
@@ -143,6 +143,7 @@ impl PrivateKey {
     /// is none, or one of another kind.
     pub fn from_pem(text: &str) -> Option<Self> {
         let block = private_key_block(text)?;
+        let block = block.as_str();
         if let Ok(key) = p256::SecretKey::from_pem(block) {
             return Self::from_p256(key);
         }
@@ -232,15 +233,16 @@ pub fn to_pem(label: &str, der: &[u8]) -> String {
     pem::encode_string(label, pem::LineEnding::LF, der).expect("the labels are constants and the length fits")
 }
 
-/// The first block with a private key; OpenSSL writes `EC PARAMETERS` before it.
-fn private_key_block(text: &str) -> Option<&str> {
-    let start = LABELS
-        .iter()
-        .filter_map(|label| text.find(&format!("-----BEGIN {label}-----")))
-        .min()?;
-    let end = text[start..].find("-----END ")? + start;
-    let length = text[end..].find('\n').map_or(text.len() - end, |length| length + 1);
-    Some(&text[start..end + length])
+/// The first block with a private key, in lines of 64 characters; OpenSSL writes `EC PARAMETERS` before it. Documents have the key on one line,
+/// which OpenSSL and Go read (RFC 7468 section 2 leaves it to the parser), and the parser here does not.
+fn private_key_block(text: &str) -> Option<Zeroizing<String>> {
+    let begin = |label: &'static str| Some((text.find(&format!("-----BEGIN {label}-----"))?, label));
+    let (start, label) = LABELS.into_iter().filter_map(begin).min()?;
+    let (_, rest) = text[start..].split_once('\n')?;
+    let (body, _) = rest.split_once("-----END ")?;
+    let body: Zeroizing<String> = Zeroizing::new(body.split_whitespace().collect());
+    let der = Zeroizing::new(unbase64(body.as_str()).ok()?);
+    Some(Zeroizing::new(to_pem(label, &der)))
 }
 
 #[cfg(test)]
@@ -339,7 +341,15 @@ mod tests {
         let pkcs8 = secret.to_pkcs8_pem(pem::LineEnding::LF).unwrap();
         let sec1 = secret.to_sec1_pem(pem::LineEnding::LF).unwrap();
         let parameters = format!("{}{}", to_pem("EC PARAMETERS", &[6, 1, 1]), sec1.as_str());
-        for text in [pkcs8.as_str(), sec1.as_str(), &parameters] {
+        let lines: Vec<_> = sec1.lines().collect();
+        let on_one_line = format!(
+            "{}\n{}\n{}\n",
+            lines[0],
+            lines[1..lines.len() - 1].concat(),
+            lines[lines.len() - 1]
+        );
+        let windows = sec1.replace('\n', "\r\n");
+        for text in [pkcs8.as_str(), sec1.as_str(), &parameters, &on_one_line, &windows] {
             assert_eq!(PrivateKey::from_pem(text).unwrap().to_pem().expose(), expected.expose());
         }
         assert!(PrivateKey::from_pem("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n").is_none());

@@ -411,6 +411,18 @@ impl<'a> Update<'a> {
         }
     }
 
+    /// Tells of an upgrade that nobody has said is over, where no script is left that shows it.
+    pub fn tell_pending(&self) {
+        let pending = self.base.as_ref().and_then(|base| base.pending());
+        if let Some(old) = pending.and_then(|own| own.kubernetes.as_ref()) {
+            streams::tell(format_args!(
+                "{}: machines may still have Kubernetes {old}, and no script is left here: firelay update --done when all have {}",
+                self.recorded_line(&["pending"]),
+                self.next.kubernetes
+            ));
+        }
+    }
+
     /// Tells of the administrator's certificate, which no machine has: the next render dates it anew in its last days.
     pub fn tell_administrator(&self) {
         let before = self
@@ -587,7 +599,7 @@ impl<'a> Update<'a> {
     }
 
     /// The line of the record that has a machine.
-    fn line(&self, name: &str) -> String {
+    pub fn line(&self, name: &str) -> String {
         self.recorded_line(&["machines", name])
     }
 

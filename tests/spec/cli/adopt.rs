@@ -148,6 +148,28 @@ fn a_plan_compares_the_record_with_the_machines_that_run() {
     }
     assert_eq!(differs.stderr.matches("warning[FL1242]").count(), 4, "{differs:?}");
     assert_eq!(desk.everything(), before);
+    // A machine that was taken out of the spec alone.
+    desk.write("objects.yaml", &objects);
+    let spec = desk.read("cluster.yaml");
+    let (first, rest) = spec.split_once("- name: w2\n").unwrap();
+    let own: usize = rest
+        .lines()
+        .take_while(|line| line.starts_with("  "))
+        .map(|line| line.len() + 1)
+        .sum();
+    let without = format!("{first}{}", &rest[own..]);
+    assert_ne!(spec, without);
+    desk.write("cluster.yaml", &without);
+    let stays = desk.run(&["plan", "--from", "objects.yaml", "--accept", "FL1218"]);
+    let both = [
+        "the spec no longer has w2, and the cluster has the Node w2",
+        "firelay.state.yaml:",
+    ];
+    assert!(
+        stays.code == 3 && both.iter().all(|text| stays.stderr.contains(text)),
+        "{stays:?}"
+    );
+    desk.write("cluster.yaml", &spec);
     desk.write("objects.yaml", "kind: [");
     let broken = plan(&desk);
     assert!(broken.code == 3 && broken.stderr.contains("FL1312"), "{broken:?}");
@@ -279,6 +301,36 @@ fn a_pki_alone_becomes_a_bundle() {
     ]);
     assert_eq!(again.code, 3, "{again:?}");
     assert!(again.stderr.contains("exists and is not overwritten"), "{again:?}");
+}
+
+/// The way back from a lost bundle: the keys on a control plane are the lines of its document.
+#[test]
+fn the_keys_that_a_document_has_laid_are_adopted() {
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render", "--founded"]).code, 0);
+    let files = &read_tree(&desk.at("out"))["cp2"];
+    let lost = Desk::empty();
+    for (path, name) in files
+        .keys()
+        .filter_map(|path| Some((path, path.strip_prefix("/etc/firelay/pki/")?)))
+    {
+        let to = lost.at(&format!("pki/{name}"));
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::write(to, &files[path].1).unwrap();
+    }
+    lost.write("cluster.yaml", &desk.read("cluster.yaml"));
+    let ran = lost.run(&["adopt", "--pki", "pki", "--name", "prod"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let ran = lost.run(&["render", "--founded"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let authority = "/etc/firelay/pki/ca.crt";
+    assert_eq!(
+        read_tree(&lost.at("out"))["cp2"][authority]
+            .1
+            .split_whitespace()
+            .collect::<String>(),
+        files[authority].1.split_whitespace().collect::<String>()
+    );
 }
 
 /// Who has lost the bundle of a cluster is not told that it is adopted already.

@@ -1805,6 +1805,45 @@ fn members_that_may_not_have_joined_replace_nobody() {
     assert_eq!(ran.code, 0, "{ran:?}");
 }
 
+/// The founder made no token for machines, so the cluster knows none. Scripts that somebody removed have not run by that.
+#[test]
+fn what_the_cluster_does_not_have_yet_is_told() {
+    let desk = Desk::of("ha-ubuntu");
+    let old = ["--set", "kubernetes.version=1.35.8"];
+    assert_eq!(desk.run(&[&["render", "--founded"], &old[..]].concat()).code, 0);
+    let pool = [&old[..], &["--set", "pools=[{ name: burst, roles: [worker] }]"]].concat();
+    for verb in ["plan", "render"] {
+        let ran = desk.run(&[&[verb], &pool[..]].concat());
+        let told = [
+            "warning[FL1219]",
+            "machines of burst would join",
+            "firelay secrets token --ttl 24h | kubectl",
+        ];
+        assert!(
+            ran.code == 0 && told.iter().all(|text| ran.stderr.contains(text)),
+            "{ran:?}"
+        );
+    }
+    let ran = desk.run(&[&["plan"], &pool[..]].concat());
+    assert!(ran.code == 0 && !ran.stderr.contains("FL1219"), "{ran:?}");
+    let new = ["--set", "pools=[{ name: burst, roles: [worker] }]"];
+    assert_eq!(desk.run(&[&["update"], &new[..]].concat()).code, 0);
+    fs::remove_dir_all(desk.at("out/update")).unwrap();
+    let ran = desk.run(&[&["plan"], &new[..]].concat());
+    let told = "machines may still have Kubernetes 1.35.8, and no script is left here";
+    assert!(ran.code == 0 && ran.stderr.contains(told), "{ran:?}");
+    let ran = desk.run(&[&["plan"], &pool[..]].concat());
+    let told = [
+        "FL1213",
+        "machines may run 1.36.4",
+        "if no machine has run a script of this upgrade",
+    ];
+    assert!(
+        ran.code == 3 && told.iter().all(|text| ran.stderr.contains(text)),
+        "{ran:?}"
+    );
+}
+
 /// A member that was created anew counts as little as a new one until somebody says that it has joined.
 #[test]
 fn members_that_were_created_anew_may_not_have_joined() {

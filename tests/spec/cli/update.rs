@@ -180,7 +180,7 @@ fn scripts_of_earlier_updates_stay_until_they_are_done() {
     assert!(desk.at("out/update/2/ORDER").exists() && !desk.at("out/update/2/cp1.sh").exists());
     assert!(
         ran.stderr
-            .contains("scripts of earlier updates are in out/update/1: run them first"),
+            .contains("scripts of earlier updates are in out/update/1: run them first; `firelay update --done`"),
         "{ran:?}"
     );
     let script = desk.read("out/update/2/worker-1.sh");
