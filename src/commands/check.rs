@@ -11,11 +11,12 @@ use super::{
     failure::Failure,
     git, measure,
     project::{Project, Resolution, print_findings, refusal},
+    state::is_founded,
     streams,
     watch::{Files, files},
 };
 use crate::{
-    cli::{Check, Findings, SpecArgs},
+    cli::{Check, Findings, IdentityArg, Inputs, SpecArgs},
     plan::{self, NodePlan, Plan},
     redact::redact_spec,
     secrets,
@@ -46,7 +47,15 @@ pub fn run(args: &Check) -> Result<(), Failure> {
 
 fn checked(args: &Check) -> Result<Checked, Failure> {
     let outcome = match Project::open(&args.spec)? {
-        Ok(project) => check_sizes(check_age(project, clock::now()?.date()))?,
+        Ok(project) => {
+            let inputs = Inputs {
+                spec: args.spec.clone(),
+                secrets: None,
+                identity: IdentityArg::default(),
+            };
+            let founded = is_founded(&inputs, &project.plan.name);
+            check_sizes(check_age(project, clock::now()?.date()), founded)?
+        }
         refused => refused,
     };
     let (spec, findings) = match &outcome {
@@ -119,8 +128,8 @@ pub fn check_age(project: Project, today: Date) -> Project {
 }
 
 /// Refuses a spec whose documents do not fit.
-pub fn check_sizes(project: Project) -> Result<Resolution, Failure> {
-    let findings = measure::findings(&project)?;
+pub fn check_sizes(project: Project, founded: bool) -> Result<Resolution, Failure> {
+    let findings = measure::findings(&project, founded)?;
     Ok(project.with_findings(findings))
 }
 

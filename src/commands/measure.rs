@@ -33,18 +33,38 @@ struct Tight<'p> {
     overrun: Option<Box<Overrun>>,
 }
 
+/// What documents are measured with.
+#[derive(Clone, Copy)]
+pub struct Basis<'a> {
+    /// The bundle, or a placeholder for it.
+    pub bundle: &'a Bundle,
+    /// No document of a founded cluster has `kubeadm init`.
+    pub founded: bool,
+}
+
+impl<'a> Basis<'a> {
+    /// That of documents that are rendered.
+    pub fn of(assembly: &'a Assembly<'_>) -> Self {
+        Self {
+            bundle: assembly.bundle(),
+            founded: assembly.is_founded(),
+        }
+    }
+}
+
 /// The findings about documents that do not fit, measured with a placeholder for the cluster's bundle.
-pub fn findings(project: &Project) -> Result<Vec<Diagnostic>, Failure> {
+pub fn findings(project: &Project, founded: bool) -> Result<Vec<Diagnostic>, Failure> {
     if !project.plan.nodes.iter().any(is_limited) {
         return Ok(Vec::new());
     }
-    of_bundle(project, &bundle::placeholder(&project.plan)?)
+    let bundle = &bundle::placeholder(&project.plan)?;
+    of_bundle(project, Basis { bundle, founded })
 }
 
 /// Prints the finding about a document that is too large, before the failure that lists its files.
-pub fn explained(project: &Project, bundle: &Bundle, failure: Failure) -> Failure {
+pub fn explained(project: &Project, basis: Basis<'_>, failure: Failure) -> Failure {
     if matches!(failure, Failure::TooLarge(_))
-        && let Ok(findings) = of_bundle(project, bundle)
+        && let Ok(findings) = of_bundle(project, basis)
     {
         print_findings(project.spec.source(), &findings);
     }
@@ -106,25 +126,26 @@ pub fn fit(project: &Project) -> Result<Fit, Failure> {
     if !project.plan.nodes.iter().any(is_limited) {
         return Ok(Fit::Whole);
     }
-    let bundle = bundle::placeholder(&project.plan)?;
-    let tight = tight(project, &bundle)?;
+    let bundle = &bundle::placeholder(&project.plan)?;
+    let basis = Basis { bundle, founded: false };
+    let tight = tight(project, basis)?;
     let large: Vec<_> = tight.into_iter().filter(|tight| tight.overrun.is_some()).collect();
     if large.is_empty() {
         return Ok(Fit::Whole);
     }
     let way = pointers(&large)
         .into_iter()
-        .find(|way| fits(project, &bundle, &large, way));
+        .find(|way| fits(project, basis, &large, way));
     let value = way.and_then(|way| Some(way.assignments.first()?.split_once('=')?.1.to_owned()));
     match value {
         Some(pointer) => Ok(Fit::Pointer(pointer)),
-        None => of_bundle(project, &bundle).map(Fit::Not),
+        None => of_bundle(project, basis).map(Fit::Not),
     }
 }
 
 /// The machines of each platform and role whose documents do not fit, or hardly.
-fn tight<'p>(project: &'p Project, bundle: &Bundle) -> Result<Vec<Tight<'p>>, Failure> {
-    let assembly = Assembly::new(project, bundle, false)?;
+fn tight<'p>(project: &'p Project, basis: Basis<'_>) -> Result<Vec<Tight<'p>>, Failure> {
+    let assembly = Assembly::new(project, basis.bundle, basis.founded)?;
     let classes = project.plan.classes(representatives(&project.plan)).into_par_iter();
     let tight = classes.map(|class| tight_of_class(&assembly, class));
     let mut tight: Vec<_> = tight.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
@@ -162,10 +183,10 @@ fn label_bytes(node: &NodePlan) -> usize {
     node.labels.values().map(String::len).sum()
 }
 
-fn of_bundle(project: &Project, bundle: &Bundle) -> Result<Vec<Diagnostic>, Failure> {
+fn of_bundle(project: &Project, basis: Basis<'_>) -> Result<Vec<Diagnostic>, Failure> {
     // Machines of one platform and role have the same problem.
     let mut alike: BTreeMap<_, Vec<Tight<'_>>> = BTreeMap::new();
-    for tight in tight(project, bundle)? {
+    for tight in tight(project, basis)? {
         let roles = tight.node.roles;
         let key = (
             tight.overrun.is_none(),
@@ -175,7 +196,7 @@ fn of_bundle(project: &Project, bundle: &Bundle) -> Result<Vec<Diagnostic>, Fail
         );
         alike.entry(key).or_default().push(tight);
     }
-    let findings = alike.into_values().map(|group| finding(project, bundle, &group));
+    let findings = alike.into_values().map(|group| finding(project, basis, &group));
     let mut findings: Vec<_> = findings.collect();
     firelay_yaml::redact_env(&mut findings, &project.spec.inserted);
     Ok(findings)
@@ -229,7 +250,7 @@ fn measured<'p>(assembly: &Assembly<'_>, node: &'p NodePlan, margin: u64) -> Res
 }
 
 /// One finding for the machines of one platform and role, at the first of them.
-fn finding(project: &Project, bundle: &Bundle, group: &[Tight<'_>]) -> Diagnostic {
+fn finding(project: &Project, basis: Basis<'_>, group: &[Tight<'_>]) -> Diagnostic {
     let Some(worst) = group.iter().max_by_key(|tight| tight.counted) else {
         return Diagnostic::error("FL0931", "");
     };
@@ -247,7 +268,7 @@ fn finding(project: &Project, bundle: &Bundle, group: &[Tight<'_>]) -> Diagnosti
             let over = hundreds(counted - limit);
             Diagnostic::error("FL0931", format!("{of} {are} too large for {platform}"))
                 .label(format!("about {over} bytes over the limit of {limit}, as {form}"))
-                .help(help(project, bundle, group, overrun))
+                .help(help(project, basis, group, overrun))
         }
         None => Diagnostic::warning("FL0931", format!("{of} may be too large for {platform}"))
             .label(format!("{} bytes below the limit of {limit}", limit - counted))
@@ -266,12 +287,12 @@ fn hundreds(bytes: u64) -> u64 {
 }
 
 /// The largest groups of files, and each change with which the documents fit.
-fn help(project: &Project, bundle: &Bundle, group: &[Tight<'_>], overrun: &Overrun) -> String {
+fn help(project: &Project, basis: Basis<'_>, group: &[Tight<'_>], overrun: &Overrun) -> String {
     let groups = overrun.size.groups.iter().take(LARGEST);
     let groups = groups.map(|group| format!("{} about {}", group.group.title(), hundreds(group.share)));
     let largest = format!("most bytes: {}", groups.collect::<Vec<_>>().join(", "));
     let fitting = |changes: Vec<Change>| {
-        let fits = |change: &Change| fits(project, bundle, group, change);
+        let fits = |change: &Change| fits(project, basis, group, change);
         changes.into_iter().filter(fits)
     };
     let smaller = changes(&project.plan, group);
@@ -375,14 +396,14 @@ fn pointers(group: &[Tight<'_>]) -> Vec<Change> {
 }
 
 /// Whether the spec with the change is accepted, and the documents fit.
-fn fits(project: &Project, bundle: &Bundle, group: &[Tight<'_>], change: &Change) -> bool {
+fn fits(project: &Project, basis: Basis<'_>, group: &[Tight<'_>], change: &Change) -> bool {
     let spec = project.spec.with(&change.assignments);
     let Ok(changed) = Project::resolve(spec, project.profiles.clone()) else {
         return false;
     };
     let needs_other = changed.plan.pki.algorithm != project.plan.pki.algorithm;
     let other = needs_other.then(|| bundle::placeholder(&changed.plan).ok()).flatten();
-    let Ok(assembly) = Assembly::new(&changed, other.as_ref().unwrap_or(bundle), false) else {
+    let Ok(assembly) = Assembly::new(&changed, other.as_ref().unwrap_or(basis.bundle), basis.founded) else {
         return false;
     };
     let concerned = |node: &&NodePlan| group.iter().any(|tight| tight.node.name == node.name);

@@ -22,7 +22,8 @@ use super::{
     in_place::{self as scripts, Base},
     kept::{self, Group},
     last_tree::has_settings,
-    measure, plan, progress,
+    measure::{self, Basis},
+    plan, progress,
     project::Project,
     seed,
     state::{Applying, Rendering, State, Update, same_cluster},
@@ -327,7 +328,7 @@ fn print(
     update.refuse_undated()?;
     let assembly = update.assembly()?;
     let document = document(args, project, &assembly, nodes);
-    let document = document.map_err(|failure| measure::explained(project, bundle, failure))?;
+    let document = document.map_err(|failure| measure::explained(project, Basis::of(&assembly), failure))?;
     match secrets.new {
         true => save_bundle(&secrets.path, bundle)?,
         false => update.tell_unrecorded(),
@@ -418,7 +419,7 @@ fn write_nodes(
     let catalogue = audit::catalogue(&project.plan, bundle);
     let write = |nodes: &[&NodePlan]| {
         let written = for_each_node(nodes, |node| write_node(assembly, tree, &catalogue, project, node));
-        written.map_err(|failure| measure::explained(project, bundle, failure))
+        written.map_err(|failure| measure::explained(project, Basis::of(assembly), failure))
     };
     let others: BTreeSet<_> = { groups.iter() }
         .flat_map(|group| group.others.iter().map(|node| node.name.as_str()))

@@ -13,8 +13,10 @@ use serde::Serialize;
 use super::{
     assembly::{Assembly, for_each_node},
     failure::Failure,
-    measure, progress,
+    measure::{self, Basis},
+    progress,
     project::{Project, did_you_mean, tree},
+    state::is_founded,
     streams,
 };
 use crate::{
@@ -84,7 +86,8 @@ fn of_spec(args: &Size) -> Result<(), Failure> {
     let project = Project::load(&args.inputs.spec)?;
     let nodes = chosen(&project, args.node.as_deref())?;
     let bundle = project.bundle_or_placeholder(&args.inputs, "size", "measured")?;
-    let assembly = Assembly::new(&project, &bundle, false)?;
+    let founded = is_founded(&args.inputs, &project.plan.name);
+    let assembly = Assembly::new(&project, &bundle, founded)?;
     let compressed = CompressedSizes::default();
     let sizes = for_each_node(nodes, |node| {
         let files = assembly.files(node, &assembly.pki(node)?)?;
@@ -96,7 +99,7 @@ fn of_spec(args: &Size) -> Result<(), Failure> {
         }
         Ok(size)
     });
-    let sizes = sizes.map_err(|failure| measure::explained(&project, &bundle, failure))?;
+    let sizes = sizes.map_err(|failure| measure::explained(&project, Basis::of(&assembly), failure))?;
     let takes = nodes.iter().map(Takes::of);
     let rows = sizes.into_iter().zip(takes);
     let rows: Vec<_> = rows.map(|(size, takes)| Row { size, takes }).collect();

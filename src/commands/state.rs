@@ -31,6 +31,13 @@ const MOST_RECORDS: usize = 1000;
 /// Far more than the record of a hundred thousand machines.
 const LARGEST: u64 = 64 << 20;
 
+/// Whether the record beside the inputs says that this cluster is founded. A record that cannot be read is left to the commands that need it.
+pub fn is_founded(inputs: &Inputs, cluster: &str) -> bool {
+    let state = State::open(None, inputs).ok();
+    let record = state.as_ref().and_then(State::record);
+    record.is_some_and(|record| record.cluster == cluster && record.founded_at.is_some())
+}
+
 /// The record's file, and the record if there is one.
 #[derive(Debug)]
 pub struct State {

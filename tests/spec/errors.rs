@@ -67,7 +67,7 @@ fn read(spec: Composed, profiles: &Profiles) -> (Source, Vec<Diagnostic>) {
 fn found(spec: Composed, profiles: &Profiles) -> (Composed, Vec<Diagnostic>) {
     let outcome = Project::resolve(spec, profiles.clone())
         .and_then(|project| project.check_patches().unwrap())
-        .and_then(|project| check::check_sizes(check::check_age(project, TODAY)).unwrap());
+        .and_then(|project| check::check_sizes(check::check_age(project, TODAY), false).unwrap());
     let (spec, mut findings) = match outcome {
         Ok(project) => (project.spec, project.warnings),
         Err(refused) => (refused.spec, refused.findings),

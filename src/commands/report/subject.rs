@@ -16,10 +16,11 @@ use super::{
         certs::{self, Credential, Dates, Inventory},
         check::{check_age, check_sizes},
         failure::Failure,
-        measure, plan, progress,
+        measure::{self, Basis},
+        plan, progress,
         project::{Project, Resolution, load_profiles},
         rendered::Rendered,
-        state::{Applying, Rendering, State, Update, same_cluster},
+        state::{Applying, Rendering, State, Update, is_founded, same_cluster},
     },
     changes::Changes,
     findings::{Entry, of_spec as of_diagnostics},
@@ -96,8 +97,9 @@ pub(super) fn of_spec(
         now,
     };
     let mut update = Update::begin(rendering, &state, last.as_ref())?;
-    let rendered = Rendered::of(project, &update.assembly()?, Vec::new(), &args.tree);
-    let rendered = rendered.map_err(|failure| measure::explained(project, &bundle, failure))?;
+    let assembly = update.assembly()?;
+    let rendered = Rendered::of(project, &assembly, Vec::new(), &args.tree);
+    let rendered = rendered.map_err(|failure| measure::explained(project, Basis::of(&assembly), failure))?;
     let changes = compared(args, project, &mut update, last.as_ref(), &rendered)?;
     let dates = Dates::of(state.record(), last.as_ref(), &bundle);
     let (credentials, tree, picture) = progress::during("reading the documents", || {
@@ -133,7 +135,10 @@ pub(super) fn of_spec(
 /// The project with all findings of `check`, or the refused spec.
 pub(super) fn resolve(args: &Report, now: OffsetDateTime) -> Result<Resolution, Failure> {
     match Project::open(&args.inputs.spec)? {
-        Ok(project) => check_sizes(check_age(project, now.date())),
+        Ok(project) => {
+            let founded = is_founded(&args.inputs, &project.plan.name);
+            check_sizes(check_age(project, now.date()), founded)
+        }
         refused => Ok(refused),
     }
 }

@@ -31,6 +31,21 @@ fn what_is_too_large_leaves_the_tree_as_it_was() {
     assert_eq!(desk.run(&["size"]).code, 5);
 }
 
+/// A founder's document is the largest; a founded cluster has none.
+#[test]
+fn check_and_size_measure_the_documents_of_a_founded_cluster() {
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render", "--founded"]).code, 0);
+    let backup = ["--set", "etcd.backup={ every: 6h, keep: 12, to: /var/backups/etcd }"];
+    for verb in [&["check"][..], &["size", "cluster.yaml"], &["render"]] {
+        let ran = desk.run(&[verb, &backup[..]].concat());
+        assert!(ran.code == 0 && !ran.stderr.contains("error["), "{verb:?}: {ran:?}");
+    }
+    fs::remove_file(desk.at("firelay.state.yaml")).unwrap();
+    let ran = desk.run(&[&["check"], &backup[..]].concat());
+    assert!(ran.code == 3 && ran.stderr.contains("error[FL0931]"), "{ran:?}");
+}
+
 #[test]
 fn the_first_node_that_is_too_large_is_named_however_threads_run() {
     let desk = Desk::of("ha-ubuntu");

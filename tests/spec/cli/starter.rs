@@ -94,7 +94,8 @@ fn refused(answers: &InitAnswers, profiles: &Profiles) -> Option<String> {
         Err(other) => return Some(format!("{answers:?}: {other:?}")),
     };
     let spec = Composed::from(Source::new("cluster.yaml", spec));
-    let outcome = Project::resolve(spec, profiles.clone()).and_then(|project| check::check_sizes(project).unwrap());
+    let outcome =
+        Project::resolve(spec, profiles.clone()).and_then(|project| check::check_sizes(project, false).unwrap());
     let findings = outcome.map_or_else(|refused| refused.findings, |project| project.warnings);
     diagnostic::refuse(&findings).then(|| format!("{answers:?}: {findings:?}"))
 }
