@@ -279,7 +279,8 @@ fn may_be_secret(change: &FieldChange) -> bool {
 
 /// A URL with a user, or with a query: both may hold a password, a token or a signature (RFC 3986 section 3.2.1 and 3.4).
 pub fn has_credentials(value: &str) -> bool {
-    value.split_once("://").is_some_and(|(_, rest)| {
+    let mut after = value.split("://").skip(1);
+    after.any(|rest| {
         let authority = rest.split('/').next().unwrap_or_default();
         authority.contains('@') || rest.contains('?')
     })
@@ -342,9 +343,7 @@ fn binaries(old: &str, new: &str) -> Vec<(String, FieldChange)> {
         false => (name.clone(), own.url.to_owned()),
     };
     let (had, has) = (had.iter().map(value).collect(), has.iter().map(value).collect());
-    let mut fields = differing(&had, &has);
-    fields.truncate(FIELDS);
-    fields
+    differing(&had, &has)
 }
 
 /// The fields of a structured file that differ, and objects that only one of the texts has, each with a place without names; `None` of
@@ -643,6 +642,14 @@ mod tests {
             changes(&old, &without),
             [("helm".to_owned(), Some("https://h".to_owned()), None)]
         );
+    }
+
+    #[test]
+    fn credentials_of_each_url_are_found() {
+        assert!(
+            has_credentials("https://a.example,https://u:secret@b.example") && has_credentials("a http://x?token=1")
+        );
+        assert!(!has_credentials("https://a.example/x@y,https://b.example"));
     }
 
     #[test]

@@ -553,20 +553,23 @@ impl<'a> Change<'a> {
         let holds_data = role == Role::Etcd || !self.plan.etcd.external;
         let finding = match go.len() {
             // A single one leaves etcd while all are well, as FL1218 asks.
-            1 => self.early_removal(first, &stay),
-            _ => Some(members_go(&go, names.len(), &line)),
+            1 => self.early_removal(&go, &stay),
+            _ => self
+                .early_removal(&go, &stay)
+                .or_else(|| Some(members_go(&go, names.len(), &line))),
         };
         finding.filter(|_| holds_data).map(|finding| finding.at(at))
     }
 
-    /// A member goes, and those that are known to have joined are no quorum of those that stay.
-    fn early_removal(&self, gone: &str, stay: &[&str]) -> Option<Diagnostic> {
+    /// Members go, and those that are known to have joined are no quorum of those that stay.
+    fn early_removal(&self, gone: &[&str], stay: &[&str]) -> Option<Diagnostic> {
         let has_joined = |name: &&str| self.record.has_joined(name);
         let (joined, absent): (Vec<&str>, Vec<&str>) = stay.iter().partition(|name| has_joined(name));
-        if !has_joined(&gone) || joined.len() >= super::quorum(stay.len()) {
+        if !gone.iter().any(has_joined) || joined.len() >= super::quorum(stay.len()) {
             return None;
         }
         let (joined, stay, absent) = (joined.len(), stay.len(), super::listed(&absent));
+        let gone = super::listed(gone);
         let verb = if joined == 1 { "is" } else { "are" };
         let message = format!(
             "{gone} would go, and {joined} of the other {stay} members of etcd {verb} known to have joined: it may lose its quorum"

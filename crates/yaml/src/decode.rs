@@ -159,7 +159,9 @@ impl<'t> Decoder<'t> {
         let meant = near.filter(|field| free.contains(field));
         let finding = unknown_key(key, meant, fields);
         let finding = match (near, meant) {
-            (Some(present), None) => finding.label(format!("did you mean `{present}`{PRESENT}")),
+            (Some(present), None) if self.node.get(present).is_some() => {
+                finding.label(format!("did you mean `{present}`{PRESENT}"))
+            }
             _ => finding,
         };
         self.log.record_guess(finding, meant.is_some());

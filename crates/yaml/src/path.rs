@@ -144,6 +144,8 @@ impl<'s> Step<'s> {
                 Some(key) => format!("the list has no such {key}"),
                 None => format!("elements are numbered from 0, and there are {}", items.len()),
             };
+            // A URL may hold a password or a token.
+            let names: Vec<_> = names.iter().copied().filter(|name| !name.contains("://")).collect();
             let finding = match names.is_empty() || names.len() > MOST {
                 true => finding,
                 false => finding.help(format!("elements: {}{}", names.join(", "), of_ranges(&names))),

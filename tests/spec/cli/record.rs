@@ -1844,6 +1844,47 @@ fn what_the_cluster_does_not_have_yet_is_told() {
     );
 }
 
+/// Without the tree of before nobody knows which machines have to be created anew: they count as such.
+#[test]
+fn members_with_an_unknown_change_may_not_have_joined() {
+    let desk = founded("ha-ubuntu");
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    assert_eq!(
+        desk.run(&["render", "--set", "nodes[cp1].timezone=Europe/Berlin"]).code,
+        0
+    );
+    assert!(desk.read(RECORD).contains("pending: {joining: [cp1]}\n"));
+    // Nor do several members leave while others may not have joined.
+    let desk = Desk::of("ha-ubuntu");
+    let more = |names: &str| {
+        let nodes = names.split(' ').enumerate();
+        let row =
+            |(at, name): (usize, &str)| format!("{{ name: {name}, roles: [control-plane], addresses: [10.0.9.{at}] }}");
+        format!("nodes=[{}]", nodes.map(row).collect::<Vec<_>>().join(", "))
+    };
+    let all = more("a b c d e");
+    for arguments in [
+        &["render", "--founded"][..],
+        &["render", "--replace", "a"],
+        &["render", "--replace", "b"],
+    ] {
+        let ran = run_at(&desk, "2027-01-01 00:00:00", &[arguments, &["--set", &all]].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    let few = more("a b c");
+    let accepts = ["--accept", "FL1218", "--accept", "FL1241"];
+    let ran = run_at(
+        &desk,
+        "2027-01-01 00:00:00",
+        &[&["plan", "--set", &few], &accepts[..]].concat(),
+    );
+    let text = "d, e would go, and 1 of the other 3 members of etcd is known to have joined";
+    assert!(
+        ran.code == 3 && ran.stderr.contains("FL1216") && ran.stderr.contains(text),
+        "{ran:?}"
+    );
+}
+
 /// A member that was created anew counts as little as a new one until somebody says that it has joined.
 #[test]
 fn members_that_were_created_anew_may_not_have_joined() {

@@ -355,7 +355,7 @@ fn what_is_missing_or_wrong_is_said_and_nothing_is_written() {
         1,
         &["out has no tree of an earlier render", "--from"],
     );
-    refused(&desk, &["update", "--done"], 1, &["out has no tree"]);
+    refused(&desk, &["update", "--done"], 2, &["out has no tree", "--out"]);
     assert_eq!(desk.run(&["render"]).code, 0);
     let ran = desk.run(&["update", "--from", "before"]);
     assert!(
@@ -413,7 +413,7 @@ fn an_upgrade_that_ended_before_its_record_goes_on() {
         let ran = desk.run(&[verb, "--set", OLD]);
         assert!(ran.code == 3 && ran.stderr.contains("FL1213"), "{ran:?}");
         assert!(
-            ran.stderr.contains("the cluster runs 1.37.1 (out/record.yaml:"),
+            ran.stderr.contains("machines may run 1.37.1 (out/record.yaml:"),
             "{ran:?}"
         );
     }
