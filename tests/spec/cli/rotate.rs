@@ -373,6 +373,9 @@ fn a_step_needs_the_tree_of_the_last_one() {
         3,
         "the tree at first is not of the last step",
     );
+    // Without the tree of before, control planes may have been created anew.
+    refused(&desk, &rotate, 3, "says that machines may not have the last update");
+    succeed(&desk, &["update", "--done"]);
     succeed(&desk, &rotate);
 }
 
