@@ -3,7 +3,7 @@
 mod carried;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     path::{Path, PathBuf},
 };
 
@@ -16,7 +16,10 @@ use super::{
     last_tree::LastTree,
     plan::{self, Pair},
     project::Project,
-    state::{Apply, Applying, ORDER, SETTINGS_ALONE, Update, copied, same_cluster},
+    state::{
+        Apply, Applying, ORDER, SETTINGS_ALONE, Update, copied, earlier_scripts, earlier_updates, same_cluster,
+        tell_earlier_scripts, update_directory,
+    },
     streams::{self, counted},
 };
 use crate::{
@@ -24,7 +27,7 @@ use crate::{
     cli,
     plan::NodePlan,
     record::{self, MINOR_STEPS},
-    tree::{Manifest, ManifestFile, TreeReader, TreeWriter, UPDATE, is_update},
+    tree::{Manifest, ManifestFile, TreeReader, TreeWriter, is_update},
     update::{Change, manifests_script, script},
 };
 
@@ -123,8 +126,8 @@ impl<'a> Base<'a> {
         let generation = |machines: &BTreeMap<String, record::MachineRecord>, name: &str| {
             machines.get(name).map_or(1, |machine| machine.generation)
         };
-        let last = pending(tree.last(), &self.args.out).last().copied();
-        let directory = directory(last.unwrap_or_default() + 1);
+        let last = earlier_updates(tree.last(), &self.args.out).last().copied();
+        let directory = update_directory(last.unwrap_or_default() + 1);
         let mut count = 0;
         for (change, pair) in &changes {
             let (Some(pair), Ok(node)) = (pair.as_ref().filter(|_| change.in_place()), project.node(&change.name))
@@ -290,35 +293,6 @@ fn refuse_skipped(from: &Path, program: &str, old: Option<&Version>, new: &Versi
              = help: write an update for each minor, and run them one after the other",
             from.display(),
         ))),
-    }
-}
-
-/// Numbers of earlier updates whose scripts are there. Scripts run in the order of their folders.
-fn pending(last: Option<&Manifest>, out: &Path) -> BTreeSet<u32> {
-    let files = last.into_iter().flat_map(|last| &last.files);
-    let there = files.filter(|file| is_update(&file.path) && out.join(&file.path).exists());
-    let number = |file: &ManifestFile| file.path[UPDATE.len()..].split('/').next()?.parse::<u32>().ok();
-    there.filter_map(number).collect()
-}
-
-/// `update/1`.
-fn directory(number: u32) -> String {
-    format!("{UPDATE}{number}")
-}
-
-/// Folders with scripts of earlier updates that are still in the tree, as a list; `None` where there are none.
-pub(super) fn earlier_scripts(last: Option<&Manifest>, out: &Path) -> Option<String> {
-    let folders = pending(last, out).into_iter().map(directory);
-    let folders: Vec<_> = folders.map(|own| out.join(own).display().to_string()).collect();
-    (!folders.is_empty()).then(|| folders.join(", "))
-}
-
-/// Tells of scripts that have to run before those of a later update.
-pub(super) fn tell_earlier_scripts(folders: Option<&str>) {
-    if let Some(folders) = folders {
-        streams::tell(format_args!(
-            "scripts of earlier updates are in {folders}: run them first; `firelay update --done` removes them when all have run"
-        ));
     }
 }
 

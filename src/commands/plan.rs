@@ -13,9 +13,8 @@ use super::{
     adopt::read_cluster,
     bundle::{bundle_path, refuse_lost},
     failure::Failure,
-    in_place::{earlier_scripts, tell_earlier_scripts},
     project::{Project, print_findings, refusal},
-    state::{Applying, Rendering, State, Update, same_cluster},
+    state::{Applying, Rendering, State, Update, earlier_scripts, same_cluster, tell_earlier_scripts},
 };
 use crate::{
     adopt::{Objects, living},

@@ -8,10 +8,9 @@ use time::OffsetDateTime;
 
 use super::{
     failure::{Failure, shell_word},
-    in_place::earlier_scripts,
     plan::unpacked,
     project::{Project, did_you_mean},
-    state::State,
+    state::{State, earlier_scripts},
     streams,
 };
 use crate::{

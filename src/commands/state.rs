@@ -10,7 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use base::{AHEAD, ORDER, SETTINGS_ALONE, pending, refuse_foreign, same_cluster};
+pub use base::{
+    AHEAD, ORDER, SETTINGS_ALONE, earlier_scripts, earlier_updates, pending, refuse_foreign, same_cluster,
+    tell_earlier_scripts, update_directory,
+};
 pub use update::{Apply, Applying, Render as Rendering, Update, whole_second};
 
 use super::{bundle::is_missing, failure::Failure, project::refusal, streams};

@@ -13,13 +13,14 @@ use super::{
     super::{
         failure::Failure,
         last_tree::{Damage, LastTree},
+        streams,
     },
     Rendering, State, Update,
 };
 use crate::{
     record::{Edited, MachineRecord, Record, RecordText},
     secrets::Bundle,
-    tree::{Manifest, is_update},
+    tree::{Manifest, ManifestFile, UPDATE, is_update},
 };
 
 /// The list of an update's steps.
@@ -175,6 +176,35 @@ impl Update<'_> {
             finding.at(at)
         };
         machines.iter().take(SHOWN).map(one).collect()
+    }
+}
+
+/// Numbers of earlier updates whose scripts are there. Scripts run in the order of their folders.
+pub fn earlier_updates(last: Option<&Manifest>, out: &Path) -> BTreeSet<u32> {
+    let files = last.into_iter().flat_map(|last| &last.files);
+    let there = files.filter(|file| is_update(&file.path) && out.join(&file.path).exists());
+    let number = |file: &ManifestFile| file.path[UPDATE.len()..].split('/').next()?.parse::<u32>().ok();
+    there.filter_map(number).collect()
+}
+
+/// `update/1`.
+pub fn update_directory(number: u32) -> String {
+    format!("{UPDATE}{number}")
+}
+
+/// Folders with scripts of earlier updates that are still in the tree, as a list; `None` where there are none.
+pub fn earlier_scripts(last: Option<&Manifest>, out: &Path) -> Option<String> {
+    let folders = earlier_updates(last, out).into_iter().map(update_directory);
+    let folders: Vec<_> = folders.map(|own| out.join(own).display().to_string()).collect();
+    (!folders.is_empty()).then(|| folders.join(", "))
+}
+
+/// Tells of scripts that have to run before those of a later update.
+pub fn tell_earlier_scripts(folders: Option<&str>) {
+    if let Some(folders) = folders {
+        streams::tell(format_args!(
+            "scripts of earlier updates are in {folders}: run them first; `firelay update --done` removes them when all have run"
+        ));
     }
 }
 
