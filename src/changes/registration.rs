@@ -29,7 +29,7 @@ const ETCD: &str = "/etc/systemd/system/etcd.service";
 /// etcd's release in the list of binaries.
 const ETCD_RELEASE: &str = "etcd";
 /// Formats of the list of binaries that name each file that they place (templates/boot/steps/20-artifacts.j2).
-const PLAIN: [&str; 2] = ["binary", "tar-gz"];
+const MEMBER_FORMATS: [&str; 2] = ["binary", "tar-gz"];
 /// Variables of the boot chain.
 const ENVIRONMENT: &str = "/etc/firelay/node.env";
 /// The kubelet's flag with the labels of a Node.
@@ -223,7 +223,7 @@ impl<'a> Binary<'a> {
     /// Whether only people and scripts call its files: they go in place. A tree of files has no list of them.
     fn goes_in_place(&self, runs_etcd: bool) -> bool {
         let is_called = artifact_handlers(self.name) == [Handler::None] || self.name == ETCD_RELEASE && !runs_etcd;
-        let has_list = PLAIN.contains(&self.place[0]) && !self.members.is_empty();
+        let has_list = MEMBER_FORMATS.contains(&self.place[0]) && !self.members.is_empty();
         is_called && has_list
     }
 }

@@ -336,7 +336,7 @@ pub(super) struct Written {
     directory: Option<String>,
     count: usize,
     carried: Option<carried::Written>,
-    /// Folders of earlier updates.
+    /// Folders with scripts of earlier updates, as a list.
     earlier: Option<String>,
 }
 
@@ -366,7 +366,9 @@ impl Written {
             return streams::json(&Scripts { plan: report, scripts });
         }
         streams::text(&report.text())?;
-        tell_earlier_scripts(self.earlier.as_deref());
+        if let Some(folders) = &self.earlier {
+            tell_earlier_scripts(folders);
+        }
         let Some(scripts) = scripts else {
             streams::tell(match counts.replace {
                 0 => "no script was written: no machine takes a change in place".to_owned(),

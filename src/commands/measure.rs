@@ -33,7 +33,7 @@ struct Tight<'p> {
     overrun: Option<Box<Overrun>>,
 }
 
-/// What documents are measured with.
+/// The inputs of a measurement beside the spec.
 #[derive(Clone, Copy)]
 pub struct Basis<'a> {
     /// The bundle, or a placeholder for it.
@@ -43,7 +43,7 @@ pub struct Basis<'a> {
 }
 
 impl<'a> Basis<'a> {
-    /// That of documents that are rendered.
+    /// The inputs with which an assembly renders documents.
     pub fn of(assembly: &'a Assembly<'_>) -> Self {
         Self {
             bundle: assembly.bundle(),

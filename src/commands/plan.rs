@@ -112,7 +112,7 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     let report = Report::new(&project, &update, (&changes, &manifests), counts).by_way_of(upgrades);
     report.print(&project, &update, args.output)?;
     match earlier_scripts(manifest, &args.out) {
-        Some(folders) => tell_earlier_scripts(Some(&folders)),
+        Some(folders) => tell_earlier_scripts(&folders),
         None => update.tell_pending(),
     }
     let changes = args.detailed_exitcode && !counts.is_empty();

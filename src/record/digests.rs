@@ -65,7 +65,7 @@ impl Record {
             let reason = "`stepsDigest` is not of `encryption`, `encryptedResources`, `datapath`, `tokenIssuers` and `kubeProxy`";
             return Some(edited(&["stepsDigest"], reason));
         }
-        // The digests of `founding` are keyed: one of them may be lost, but nobody makes one that hides a change.
+        // A keyed digest cannot be forged, but a lost one would hide a change.
         let is_lost = |setting: &Founding| !self.founding.contains_key(setting.name());
         if !self.machine_names.is_empty() && Founding::ALL.iter().any(is_lost) {
             let key = if self.founding.is_empty() {

@@ -718,8 +718,8 @@ impl<'a> Change<'a> {
     /// Pools that come to a cluster whose founder had no token for machines: it knows none.
     fn unknown_token(&self) -> Option<Diagnostic> {
         let had_users = self.record.machines.values().any(|own| own.pool);
-        let by_certificate = |node: &&NodePlan| node.pool || node.identity != JoinIdentity::Token;
-        if had_users || !self.plan.nodes.iter().all(|node| by_certificate(&node)) {
+        let mut machines = self.plan.nodes.iter().filter(|node| !node.pool);
+        if had_users || machines.any(|node| node.identity == JoinIdentity::Token) {
             return None;
         }
         let pools = self

@@ -110,7 +110,7 @@ impl<'a> Report<'a> {
         counts: Counts,
     ) -> Self {
         let plan = &project.plan;
-        // An order that leaves machines out would be wrong, and nobody follows that of a change that is refused.
+        // An order that leaves machines out would be wrong, and a refused change has none.
         let steps = match counts.unknown == 0 && !diagnostic::refuse(&update.findings) {
             true => changes::steps(changes, plan.max_unavailable, update.manifests_machine()),
             false => Vec::new(),

@@ -200,12 +200,10 @@ pub fn earlier_scripts(last: Option<&Manifest>, out: &Path) -> Option<String> {
 }
 
 /// Tells of scripts that have to run before those of a later update.
-pub fn tell_earlier_scripts(folders: Option<&str>) {
-    if let Some(folders) = folders {
-        streams::tell(format_args!(
-            "scripts of earlier updates are in {folders}: run them first; `firelay update --done` removes them when all have run"
-        ));
-    }
+pub fn tell_earlier_scripts(folders: &str) {
+    streams::tell(format_args!(
+        "scripts of earlier updates are in {folders}: run them first; `firelay update --done` removes them when all have run"
+    ));
 }
 
 /// A script of an update that nobody has said is done.

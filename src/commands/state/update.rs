@@ -707,7 +707,7 @@ impl<'a> Update<'a> {
         let Some(base) = base.filter(|_| self.next.founded_at.is_some()) else {
             return;
         };
-        // Of a change that is not known, nobody knows that it is none of these.
+        // An unknown change may ask for a new machine.
         let is_created = |action: Action| matches!(action, Action::Replace | Action::Unknown);
         let created = { changes.iter() }.filter(|change| is_created(change.action) && !change.known);
         let created = created.map(|change| change.name.as_str()).collect();

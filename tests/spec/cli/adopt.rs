@@ -333,7 +333,7 @@ fn the_keys_that_a_document_has_laid_are_adopted() {
     );
 }
 
-/// Who has lost the bundle of a cluster is not told that it is adopted already.
+/// Without its bundle, a cluster is not called adopted already.
 #[test]
 fn the_help_for_a_lost_bundle_names_the_way() {
     let desk = Desk::of("ha-ubuntu");
