@@ -18,6 +18,9 @@ const UNKNOWN: &str = "no server would stay at an address that all machines know
 const FINISH: &str =
     "finish the last change first: update or replace all machines in the order of its plan, then firelay update --done";
 
+/// The way out for changes that a document alone would bring by a new machine.
+const IN_PLACE: &str = "changes that `firelay plan` marks with ~ are made in place by `firelay update`";
+
 impl Update<'_> {
     /// Judges the changes of members of etcd.
     pub fn check_members(&mut self, changes: &[MachineChange]) {
@@ -64,7 +67,7 @@ impl Update<'_> {
         };
         let absent = record::once_joined(&record::listed(&members.absent));
         Some(finding.help(format!(
-            "{absent}; if {again} does not join, replace it first, with --accept FL1217"
+            "{absent}; if {again} does not join, replace it first, with --accept FL1217; {IN_PLACE}"
         )))
     }
 
@@ -90,15 +93,14 @@ impl Update<'_> {
         let finding = Diagnostic::error("FL1217", message).at(self.nodes_place());
         if of_role.absent.is_empty() {
             return finding.label(self.recorded(&[first])).help(format!(
-                "{more}, and replace afterwards; or undo the change of this machine; or let `firelay update` make it in place, where \
-                 `firelay plan` marks it with ~"
+                "{more}, and replace afterwards; or undo the change of this machine; {IN_PLACE}"
             ));
         }
         let absent = record::listed(&of_role.absent);
         let line = self.recorded_line(&["pending"]);
         finding
             .label(format!("{absent} may not have joined yet ({line})"))
-            .help(record::once_joined(&absent))
+            .help(format!("{}; {IN_PLACE}", record::once_joined(&absent)))
     }
 
     /// API servers know members of external etcd by their addresses, and get new ones when all members have changed.
