@@ -82,22 +82,21 @@ resource "aws_instance" "member" {
   }
 }
 
-# A machine reads its document at the first boot only, so a new document makes a new machine. Its address is fixed: the old
-# machine ends first.
+# A new document, image or size changes nothing here either: `firelay update` changes a worker that runs. To replace one, drain it
+# first, as examples/terraform/replace does. Its address is fixed: the old machine ends before the new one starts.
 resource "aws_instance" "worker" {
-  for_each                    = local.workers
-  ami                         = var.images["${each.value.os}/${each.value.arch}"]
-  instance_type               = local.sizes[each.key].instance_type
-  subnet_id                   = local.subnets[each.key]
-  private_ip                  = local.ipv4[each.key]
-  ipv6_addresses              = local.ipv6[each.key]
-  vpc_security_group_ids      = [aws_security_group.nodes.id]
-  iam_instance_profile        = local.identities[each.value.roles[0]]
-  source_dest_check           = var.source_dest_check
-  user_data_base64            = local.documents[each.key]
-  user_data_replace_on_change = true
-  tags                        = merge(local.machine_tags, { Name = "${local.cluster.name}-${each.key}" })
-  depends_on                  = [aws_iam_role_policy.pointer]
+  for_each               = local.workers
+  ami                    = var.images["${each.value.os}/${each.value.arch}"]
+  instance_type          = local.sizes[each.key].instance_type
+  subnet_id              = local.subnets[each.key]
+  private_ip             = local.ipv4[each.key]
+  ipv6_addresses         = local.ipv6[each.key]
+  vpc_security_group_ids = [aws_security_group.nodes.id]
+  iam_instance_profile   = local.identities[each.value.roles[0]]
+  source_dest_check      = var.source_dest_check
+  user_data_base64       = local.documents[each.key]
+  tags                   = merge(local.machine_tags, { Name = "${local.cluster.name}-${each.key}" })
+  depends_on             = [aws_iam_role_policy.pointer]
 
   metadata_options {
     http_tokens                 = "required"
@@ -113,6 +112,7 @@ resource "aws_instance" "worker" {
   }
 
   lifecycle {
+    ignore_changes = [ami, instance_type, user_data, user_data_base64, root_block_device[0].kms_key_id]
     precondition {
       condition     = local.subnets[each.key] != null
       error_message = "${each.key}: none of subnet_ids contains ${local.ipv4[each.key]}."

@@ -103,7 +103,8 @@ resource "azurerm_linux_virtual_machine" "member" {
   }
 }
 
-# custom_data cannot be changed, so a new document makes a new machine.
+# A new document, image or size changes nothing here either: `firelay update` changes a worker that runs. To replace one, drain it
+# first, as examples/terraform/replace does.
 resource "azurerm_linux_virtual_machine" "worker" {
   for_each              = local.workers
   name                  = "${local.cluster.name}-${each.key}"
@@ -156,5 +157,9 @@ resource "azurerm_linux_virtual_machine" "worker" {
       product   = plan.value.offer
       name      = plan.value.sku
     }
+  }
+
+  lifecycle {
+    ignore_changes = [custom_data, size, source_image_id, source_image_reference, plan, admin_ssh_key, admin_username, zone, os_disk[0].storage_account_type]
   }
 }

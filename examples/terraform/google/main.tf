@@ -66,8 +66,8 @@ resource "google_compute_instance" "member" {
   }
 }
 
-# A machine reads its document at the first boot only, and GCE would change it on a running one: a new document makes a new
-# machine.
+# A new document, image or size changes nothing here either: `firelay update` changes a worker that runs. To replace one, drain it
+# first, as examples/terraform/replace does.
 resource "google_compute_instance" "worker" {
   for_each       = local.workers
   name           = each.key
@@ -100,7 +100,6 @@ resource "google_compute_instance" "worker" {
   }
 
   lifecycle {
-    ignore_changes       = [boot_disk[0].initialize_params[0].labels] # other labels would replace all workers
-    replace_triggered_by = [terraform_data.document[each.key]]
+    ignore_changes = [metadata, machine_type, boot_disk]
   }
 }

@@ -63,7 +63,8 @@ resource "hcloud_server" "member" {
   }
 }
 
-# A new document makes a new server: Hetzner cannot change it.
+# A new document, image or size changes nothing here either: `firelay update` changes a worker that runs. To replace one, drain it
+# first, as examples/terraform/replace does.
 resource "hcloud_server" "worker" {
   for_each                 = local.workers
   name                     = each.key
@@ -88,6 +89,6 @@ resource "hcloud_server" "worker" {
   }
 
   lifecycle {
-    ignore_changes = [ssh_keys]
+    ignore_changes = [user_data, image, server_type, ssh_keys, location]
   }
 }

@@ -1,4 +1,6 @@
-# A new document is read at the first boot only: it makes a new machine with a new disk.
+# A new document, image or size changes nothing here either: `firelay update` changes a worker that runs. To replace one, drain it
+# first, as examples/terraform/replace does:
+#   replace libvirt_volume.worker_seed,libvirt_domain.worker worker-1
 resource "libvirt_volume" "worker_seed" {
   for_each = local.workers
   name     = "${local.cluster.name}-${each.key}-seed"
@@ -6,8 +8,7 @@ resource "libvirt_volume" "worker_seed" {
   create   = { content = { url = local.seeds[each.key] } }
 
   lifecycle {
-    ignore_changes       = [create]
-    replace_triggered_by = [terraform_data.document[each.key]]
+    ignore_changes = [create]
   }
 }
 
@@ -21,7 +22,7 @@ resource "libvirt_volume" "worker_disk" {
 
   lifecycle {
     ignore_changes       = [backing_store]
-    replace_triggered_by = [terraform_data.document[each.key]]
+    replace_triggered_by = [libvirt_volume.worker_seed[each.key]]
   }
 }
 
@@ -64,6 +65,7 @@ resource "libvirt_domain" "worker" {
   }
 
   lifecycle {
-    replace_triggered_by = [terraform_data.document[each.key]]
+    ignore_changes       = [vcpu, memory]
+    replace_triggered_by = [libvirt_volume.worker_seed[each.key]]
   }
 }

@@ -79,11 +79,12 @@ resource "openstack_compute_instance_v2" "member" {
   }
 
   lifecycle {
-    ignore_changes = [user_data, image_id, flavor_name, key_pair, config_drive, block_device]
+    ignore_changes = [user_data, image_id, flavor_name, availability_zone, key_pair, config_drive, block_device]
   }
 }
 
-# A new document makes a new machine: Nova cannot change it. For a new image Nova rebuilds the machine, with its document.
+# A new document, image or size changes nothing here either: `firelay update` changes a worker that runs. To replace one, drain it
+# first, as examples/terraform/replace does.
 resource "openstack_compute_instance_v2" "worker" {
   for_each            = local.workers
   name                = each.key
@@ -111,5 +112,9 @@ resource "openstack_compute_instance_v2" "worker" {
       volume_type           = local.sizes[each.key].volume_type
       delete_on_termination = true
     }
+  }
+
+  lifecycle {
+    ignore_changes = [user_data, image_id, flavor_name, availability_zone, key_pair, config_drive, block_device]
   }
 }

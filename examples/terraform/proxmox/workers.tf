@@ -1,3 +1,4 @@
+# As those of members: Proxmox makes the seed anew at every start of the machine.
 resource "proxmox_virtual_environment_file" "worker_user" {
   for_each     = local.workers
   content_type = "snippets"
@@ -7,6 +8,10 @@ resource "proxmox_virtual_environment_file" "worker_user" {
   source_raw {
     data      = file("${var.tree}/${each.value.path}")
     file_name = "${local.cluster.name}-${each.key}-user"
+  }
+
+  lifecycle {
+    ignore_changes = [source_raw]
   }
 }
 
@@ -20,6 +25,11 @@ resource "proxmox_virtual_environment_file" "worker_meta" {
     data      = file("${var.tree}/${each.value.meta_data_path}")
     file_name = "${local.cluster.name}-${each.key}-meta"
   }
+
+  lifecycle {
+    ignore_changes       = [source_raw]
+    replace_triggered_by = [proxmox_virtual_environment_file.worker_user[each.key]]
+  }
 }
 
 resource "proxmox_virtual_environment_file" "worker_network" {
@@ -32,9 +42,16 @@ resource "proxmox_virtual_environment_file" "worker_network" {
     data      = file("${var.tree}/${each.value.network_config_path}")
     file_name = "${local.cluster.name}-${each.key}-network"
   }
+
+  lifecycle {
+    ignore_changes       = [source_raw]
+    replace_triggered_by = [proxmox_virtual_environment_file.worker_user[each.key]]
+  }
 }
 
-# A new document is read at the first boot only: it makes a new machine.
+# A new document, image or size changes nothing here either: `firelay update` changes a worker that runs. To replace one, drain it
+# first, as examples/terraform/replace does:
+#   replace proxmox_virtual_environment_file.worker_user,proxmox_virtual_environment_vm.worker worker-1
 resource "proxmox_virtual_environment_vm" "worker" {
   for_each        = local.workers
   name            = each.key
@@ -82,6 +99,7 @@ resource "proxmox_virtual_environment_vm" "worker" {
   serial_device {}
 
   lifecycle {
-    replace_triggered_by = [terraform_data.document[each.key]]
+    ignore_changes       = [cpu, memory, disk[0].import_from]
+    replace_triggered_by = [proxmox_virtual_environment_file.worker_user[each.key]]
   }
 }

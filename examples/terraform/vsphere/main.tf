@@ -102,7 +102,8 @@ resource "vsphere_virtual_machine" "member" {
   }
 }
 
-# A new document is read at the first boot only, and vSphere would change it on a running machine: it makes a new one.
+# A new document, image or size changes nothing here either: `firelay update` changes a worker that runs. To replace one, drain it
+# first, as examples/terraform/replace does.
 resource "vsphere_virtual_machine" "worker" {
   for_each                   = local.workers
   name                       = each.key
@@ -138,7 +139,7 @@ resource "vsphere_virtual_machine" "worker" {
   }
 
   lifecycle {
-    replace_triggered_by = [terraform_data.document[each.key]]
+    ignore_changes = [extra_config, num_cpus, memory, clone, guest_id, firmware]
   }
 }
 

@@ -322,9 +322,9 @@ fn a_module_sets_what_its_platforms_profile_names() {
     }
 }
 
-/// The lifecycle of machine resources, with and without an etcd member.
+/// Terraform replaces no machine for its document, image or size: `firelay update` changes machines that run.
 #[test]
-fn members_are_replaced_by_hand_and_workers_by_their_document() {
+fn machines_are_replaced_by_hand() {
     for module in modules() {
         let machines: Vec<_> = module
             .blocks("resource")
@@ -336,28 +336,20 @@ fn members_are_replaced_by_hand_and_workers_by_their_document() {
             let rule = |key: &str| lifecycle.and_then(|lifecycle| attribute(lifecycle, key)).is_some();
             let of = format!("{} {}", module.name, label(block, 1));
             assert!(!rule("create_before_destroy"), "{of}: its address is taken");
-            if label(block, 1) == "member" {
-                // With libvirt the document is in a volume, and the machine refers only to the volume's name.
-                assert!(rule("ignore_changes"), "{of}");
-                let text = format!("{:?}", lifecycle.unwrap());
-                // Providers stop machines to change their size, all at once.
-                let sizes = ["instance_type", "machine_type", "server_type", "flavor_name", "size"];
-                let sizes = sizes.iter().chain(&["num_cpus", "vcpu", "cpu", "memory"]);
-                let ignored = attribute(lifecycle.unwrap(), "ignore_changes").unwrap().to_string();
-                let is_ignored = |key: &str| ignored.split(['[', ']', ',', ' ', '\n']).any(|own| own == key);
-                for size in sizes.filter(|size| sets(block, size)) {
-                    assert!(is_ignored(size), "{of}: {size} stops all members: {ignored}");
-                }
-                assert!(
-                    !text.contains("terraform_data"),
-                    "{of}: a new document must not replace it"
-                );
-            } else {
-                let replaces =
-                    rule("replace_triggered_by") || attribute(block, "user_data_replace_on_change").is_some();
-                // Where the platform cannot change a document, the provider itself replaces the machine.
-                let by_itself = ["azurerm", "openstack", "hcloud"].contains(&module.name.as_str());
-                assert!(replaces != by_itself, "{of}");
+            // With libvirt the document is in a volume, and the machine refers only to the volume's name.
+            assert!(rule("ignore_changes"), "{of}");
+            let text = format!("{:?}", lifecycle.unwrap());
+            assert!(
+                !text.contains("terraform_data"),
+                "{of}: a new document must not replace it"
+            );
+            // Providers stop machines to change their size, all at once.
+            let sizes = ["instance_type", "machine_type", "server_type", "flavor_name", "size"];
+            let sizes = sizes.iter().chain(&["num_cpus", "vcpu", "cpu", "memory"]);
+            let ignored = attribute(lifecycle.unwrap(), "ignore_changes").unwrap().to_string();
+            let is_ignored = |key: &str| ignored.split(['[', ']', ',', ' ', '\n']).any(|own| own == key);
+            for size in sizes.filter(|size| sets(block, size)) {
+                assert!(is_ignored(size), "{of}: {size} stops all machines: {ignored}");
             }
         }
     }

@@ -111,8 +111,10 @@ impl StandIn {
     }
 
     /// Addresses of resources that a plan would change, with the actions.
-    fn changes(&self) -> BTreeSet<(String, String)> {
-        self.succeeds(&["plan", "-no-color", "-input=false", "-out=plan"]);
+    fn changes(&self, flags: &[String]) -> BTreeSet<(String, String)> {
+        let plan = ["plan", "-no-color", "-input=false", "-out=plan"];
+        let arguments: Vec<_> = plan.into_iter().chain(flags.iter().map(String::as_str)).collect();
+        self.succeeds(&arguments);
         let plan: Value = serde_json::from_str(&self.succeeds(&["show", "-json", "plan"])).unwrap();
         let changes = plan["resource_changes"].as_array().unwrap().iter();
         let changes = changes.map(|change| {
@@ -169,13 +171,13 @@ fn terraform_evaluates_every_module_over_a_tree() {
         }
         stand_in.render(&[]);
         assert_eq!(
-            stand_in.changes(),
+            stand_in.changes(&[]),
             BTreeSet::new(),
             "{}: the same documents",
             module.name
         );
         one_machine_more(&stand_in);
-        a_new_document(&stand_in);
+        a_new_document(&stand_in, &module);
         a_changed_document(&stand_in);
     }
 }
@@ -186,7 +188,7 @@ fn one_machine_more(stand_in: &StandIn) {
     let more = "nodes:\n  - { name: aa1, roles: [worker], addresses: [10.4.0.41] }\n";
     stand_in.desk.write("cluster.yaml", &spec.replacen("nodes:\n", more, 1));
     stand_in.render(&[]);
-    let changes = stand_in.changes();
+    let changes = stand_in.changes(&[]);
     assert!(!changes.is_empty());
     let others: Vec<_> = changes
         .iter()
@@ -196,36 +198,51 @@ fn one_machine_more(stand_in: &StandIn) {
     stand_in.desk.write("cluster.yaml", &spec);
 }
 
-/// Every document changes: members stay, and workers are replaced, or changed where that is the provider's job.
-fn a_new_document(stand_in: &StandIn) {
-    stand_in.render(&["ntp.servers=[192.0.2.123]"]);
-    let changes = stand_in.changes();
-    let at = |address: &str| address.split_once('.').unwrap().1.to_owned();
-    let changed: Vec<_> = changes
-        .iter()
-        .map(|(address, action)| (at(address), action.as_str()))
-        .collect();
-    for (address, action) in &changed {
-        let member = address.contains("__member");
-        assert!(!member, "{}: {address} {action}", stand_in.name);
-        // A pool server that joined the cluster stays.
-        let pool = address.contains("__pool[") && address.contains("burst-");
-        assert!(!pool, "{}: {address} {action}", stand_in.name);
-    }
-    for name in ["arm1", "gpu1"] {
-        let worker = changed
+/// Every document changes: no machine does. `-replace` creates one anew, with its new document.
+fn a_new_document(stand_in: &StandIn, module: &Module) {
+    let name = &stand_in.name;
+    let machine = |address: &str| {
+        ["__member", "__worker", "burst-"]
             .iter()
-            .find(|(address, _)| address.ends_with(&format!("__worker[\"{name}\"]")));
-        let (address, action) = worker.unwrap_or_else(|| panic!("{}: {name} in {changes:?}", stand_in.name));
-        let by_provider = ["aws", "azurerm", "openstack", "hcloud"].contains(&stand_in.name.as_str());
-        assert_eq!(
-            *action == "[\"update\"]",
-            by_provider,
-            "{}: {address} {action}",
-            stand_in.name
-        );
-    }
+            .any(|part| address.contains(part))
+    };
+    stand_in.render(&["ntp.servers=[192.0.2.123]"]);
+    let changes = stand_in.changes(&[]);
+    let changed = changes.iter().find(|(address, _)| machine(address));
+    assert_eq!(changed, None, "{name}");
+
+    let addresses: Vec<_> = replaced_together(module)
+        .iter()
+        .map(|resource| format!("{resource}[\"gpu1\"]"))
+        .collect();
+    let worker = addresses.last().unwrap();
+    let replaced = addresses.iter().map(|address| format!("-replace={address}"));
+    let changes = stand_in.changes(&replaced.chain([format!("-target={worker}")]).collect::<Vec<_>>());
+    let created = (worker.clone(), r#"["delete","create"]"#.to_owned());
+    assert!(changes.contains(&created), "{name}: {changes:?}");
+    let other = changes
+        .iter()
+        .find(|(address, _)| machine(address) && !address.ends_with("[\"gpu1\"]"));
+    assert_eq!(other, None, "{name}");
     stand_in.succeeds(&["apply", "-no-color", "-input=false", "-auto-approve"]);
+}
+
+/// The worker's resource, after those that trigger its replacement: what `examples/terraform/replace` is given.
+fn replaced_together(module: &Module) -> Vec<String> {
+    let worker = module
+        .blocks("resource")
+        .find(|block| block.labels()[1].as_str() == "worker");
+    let worker = worker.unwrap();
+    let name = |kind: &str, name: &str| format!("terraform_data.{kind}__{name}");
+    let lifecycle = worker.body().blocks().find(|inner| inner.identifier() == "lifecycle");
+    let triggers = lifecycle.unwrap().body().attributes();
+    let triggers = triggers.filter(|rule| rule.key() == "replace_triggered_by");
+    let triggers = triggers.map(|rule| {
+        let text = rule.expr().to_string();
+        let words: Vec<_> = text.trim_matches(['[', ']']).split(['.', '[']).map(str::trim).collect();
+        name(words[0], words[1])
+    });
+    triggers.chain([name(worker.labels()[0].as_str(), "worker")]).collect()
 }
 
 /// A provider's own schema: the modules whose provider is below this directory, as Terraform lays out its mirrors.
