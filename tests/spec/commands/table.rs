@@ -484,7 +484,12 @@ pub const PAGES: &[Page] = &[
                 Run("echo 'delivery: { extraOutputs: [terraform] }' >>cluster.yaml"),
             ),
             ("out/terraform/nodes.auto.tfvars.json", Text),
-            ("firelay render --founded", RUN),
+            (
+                "examples/terraform/replace",
+                Run(
+                    "firelay founded && mkdir -p examples/terraform && cp \"$ROOT/examples/terraform/replace\" examples/terraform/",
+                ),
+            ),
             ("firelay render --node cp1 --out - --for terraform", RUN),
         ],
     ),
