@@ -23,6 +23,7 @@ mod render;
 mod report;
 mod rotate;
 mod sealed;
+mod sequences;
 mod starter;
 mod streams;
 mod trees;
