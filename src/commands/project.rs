@@ -9,7 +9,7 @@ use super::{
     input, preview, streams,
 };
 use crate::{
-    cli::{Inputs, ProfilesArg, SpecArgs},
+    cli::{self, Inputs, ProfilesArg, SpecArgs},
     plan::{self, NodePlan, Plan},
     profile::{Library, Profiles},
     redact::{redact_profiles, redact_spec, secret_values},
@@ -266,4 +266,21 @@ pub fn command(verb: &str, inputs: &Inputs) -> String {
     inputs.secrets.iter().for_each(|path| add(" --secrets ", path));
     inputs.identity.files.iter().for_each(|path| add(" --identity ", path));
     command + if spec.env { " --env" } else { "" }
+}
+
+/// A verb for the same spec, bundle, tree and record, as it is typed.
+pub fn command_of_tree(verb: &str, inputs: &Inputs, out: &Path, state: Option<&Path>) -> String {
+    let out = Some(out).filter(|out| *out != Path::new(cli::OUT));
+    let flags = [("out", out), ("state", state)];
+    let flags = flags.iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)));
+    flags.fold(command(verb, inputs), |command, (flag, path)| {
+        format!("{command} --{flag} {}", shell_word(path))
+    })
+}
+
+/// `firelay update --done`. It reads no values of the spec.
+pub fn done_command(inputs: &Inputs, out: &Path, state: Option<&Path>) -> String {
+    let mut inputs = inputs.clone();
+    inputs.spec.set.clear();
+    command_of_tree("update", &inputs, out, state) + " --done"
 }

@@ -95,7 +95,11 @@ fn listed(text: &str) -> Vec<&str> {
 
 fn load(bundle: &BundleArg, piped: &str) -> Result<Bundle, Failure> {
     load_bundle(&bundle.secrets, &bundle.identity, piped, || {
-        format!("firelay secrets new --secrets {}", shell_word(&bundle.secrets))
+        format!(
+            "firelay secrets new --secrets {}\n  = help: a cluster that runs needs its own bundle: restore it from a backup, or name its file; \
+             if it is lost: firelay explain FL1102",
+            shell_word(&bundle.secrets)
+        )
     })
 }
 

@@ -1,15 +1,12 @@
 //! An upgrade over several minors of Kubernetes: each minor is an update of its own, with the versions that belong to it.
 
-use std::path::Path;
-
 use firelay_base::table::bold;
 use firelay_yaml::diagnostic::Severity;
 use semver::Version;
 use serde::Serialize;
 
 use super::super::{
-    failure::shell_word,
-    project::{Project, command},
+    project::{Project, command_of_tree, done_command},
     state::Update,
 };
 use crate::{
@@ -132,26 +129,11 @@ fn upgrade(
 
 /// The command that writes the scripts, and the one after them.
 fn commands(args: &cli::Plan, sets: &[String]) -> Vec<String> {
-    let flag = |name: &str, path: &Path| format!(" --{name} {}", shell_word(path));
-    let out = Some(&args.out).filter(|out| *out != Path::new(cli::OUT));
-    let out = out.map(|out| flag("out", out)).unwrap_or_default();
-    let state = args
-        .state
-        .file
-        .as_ref()
-        .map(|file| flag("state", file))
-        .unwrap_or_default();
+    let state = args.state.file.as_deref();
     vec![
-        format!("{}{out}{state}", command("update", &with_versions(&args.inputs, sets))),
-        format!("{}{out}{state} --done", command("update", &plain(&args.inputs))),
+        command_of_tree("update", &with_versions(&args.inputs, sets), &args.out, state),
+        done_command(&args.inputs, &args.out, state),
     ]
-}
-
-/// The inputs without values: where the record is.
-fn plain(inputs: &Inputs) -> Inputs {
-    let mut inputs = inputs.clone();
-    inputs.spec.set.clear();
-    inputs
 }
 
 /// The inputs of a command for other versions.

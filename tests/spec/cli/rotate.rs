@@ -1,6 +1,6 @@
 //! `secrets rotate`: each kind step by step to its end, and the steps that are refused.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
 use super::{
     desk::{Desk, Ran},
@@ -13,6 +13,17 @@ const ENCRYPTED: [&str; 2] = [
     "--set",
     "kubernetes.apiServer.encryption={ resources: [secrets, configmaps] }",
 ];
+
+/// The words of a command, as a shell reads them.
+fn shell_words(command: &str) -> Vec<String> {
+    let script = format!("printf '%s\\n' {command}");
+    let printed = Command::new("sh").args(["-c", &script]).output().unwrap();
+    String::from_utf8(printed.stdout)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
 
 fn succeed(desk: &Desk, arguments: &[&str]) -> Ran {
     let ran = desk.run(arguments);
@@ -32,6 +43,26 @@ fn refused(desk: &Desk, arguments: &[&str], code: i32, says: &str) {
     let ran = desk.run(arguments);
     assert!(ran.code == code && ran.stderr.contains(says), "{arguments:?}: {ran:?}");
     assert!(desk.everything() == before, "{arguments:?} has changed a file");
+}
+
+/// The commands of a step have the files with which it was called.
+#[test]
+fn steps_print_commands_as_they_are_typed() {
+    let desk = Desk::of("ha-ubuntu");
+    for (from, to) in [("cluster.yaml", "my prod.yaml"), (BUNDLE, "keys.yaml")] {
+        fs::rename(desk.at(from), desk.at(to)).unwrap();
+    }
+    let files = ["--secrets", "keys.yaml", "--out", "tree", "--state", "record.yaml"];
+    let run = |verb: &[&str]| succeed(&desk, &[verb, &["my prod.yaml"], &files[..]].concat());
+    run(&["render", "--founded"]);
+    let ran = run(&["secrets", "rotate", "leaves"]);
+    let update = "firelay update 'my prod.yaml' --secrets keys.yaml --out tree --state record.yaml";
+    let step = format!("{update}, run its scripts in their order, then {update} --done\n");
+    assert!(ran.stderr.contains(&step), "{ran:?}");
+    for typed in [update.to_owned(), format!("{update} --done")] {
+        let words = shell_words(&typed);
+        succeed(&desk, &words.iter().map(String::as_str).skip(1).collect::<Vec<_>>());
+    }
 }
 
 /// Documents, record and bundle of a step go together.
