@@ -29,15 +29,30 @@ pub(super) fn syntax(text: &str, error: &ScanError) -> Fatal {
             let finding = Diagnostic::error("FL0001", "not valid YAML")
                 .at(place)
                 .label(error.info());
-            match (unquoted_braces(rest), indent::help(text, place.start, &error.info())) {
-                (Some(word), _) => finding.help(format!("quote it: \"{word}\"")),
-                (None, _) if rest.lines().next().is_some_and(|line| line.contains("${")) => finding
-                    .help("within { } and [ ] quote ${…}, or write it on a line of its own, where it may be a number"),
-                (None, Some(help)) => finding.help(help),
-                (None, None) => finding,
+            let help = marks_of_merge(text)
+                .or_else(|| unquoted_braces(rest).map(|word| format!("quote it: \"{word}\"")))
+                .or_else(|| unquoted_variable(rest))
+                .or_else(|| indent::help(text, place.start, &error.info()));
+            match help {
+                Some(help) => finding.help(help),
+                None => finding,
             }
         }
     })
+}
+
+/// Both sides of a merge that git could not decide (git-merge(1), "How conflicts are presented").
+fn marks_of_merge(text: &str) -> Option<String> {
+    let first = text.lines().position(|line| line.starts_with("<<<<<<< "))? + 1;
+    Some(format!(
+        "git left both sides of a merge here: keep one, and remove the lines <<<<<<<, ======= and >>>>>>> from line {first} on"
+    ))
+}
+
+/// A line with `${…}`.
+fn unquoted_variable(rest: &str) -> Option<String> {
+    let has = rest.lines().next().is_some_and(|line| line.contains("${"));
+    has.then(|| "within { } and [ ] quote ${…}, or write it on a line of its own, where it may be a number".to_owned())
 }
 
 /// The first tab at the start of a line, after blanks at most.

@@ -29,6 +29,10 @@ pub(super) fn help(text: &str, offset: usize, complaint: &str) -> Option<String>
     let number = before.matches('\n').count();
     let lines: Vec<_> = text.lines().collect();
     let line = lines.get(number)?;
+    let above = lines[..number].iter().rfind(|line| !line.trim().is_empty());
+    if is_glued(line) || above.is_some_and(|line| is_glued(line)) {
+        return Some("write a blank after `-`".to_owned());
+    }
     let column = indent(line);
     let element = is_element(line);
     let levels = levels(&lines[..number]);
@@ -95,6 +99,12 @@ fn is_element(line: &str) -> bool {
     content == "-" || content.starts_with("- ")
 }
 
+/// `-name: a` and `-{ name: a }`.
+fn is_glued(line: &str) -> bool {
+    let content = line.trim_start().strip_prefix('-');
+    content.is_some_and(|content| content.starts_with(|next: char| next.is_alphabetic() || "{[\"'".contains(next)))
+}
+
 fn indented(column: usize) -> String {
     match column {
         0 => "do not indent this line".to_owned(),
@@ -130,6 +140,14 @@ mod tests {
     fn an_element_is_compared_with_elements() {
         let text = "nodes:\n  - { name: a }\n - { name: b }\n";
         assert!(told(text, " - { name: b").ends_with("by 2 spaces, as line 2"));
+    }
+
+    #[test]
+    fn a_dash_has_a_blank_behind_it() {
+        let text = "nodes:\n  - { name: a }\n  -{ name: b }\n";
+        assert_eq!(told(text, "  -{"), "write a blank after `-`");
+        let text = "nodes:\n  -name: a\n   os: b\n";
+        assert_eq!(told(text, "   os"), "write a blank after `-`");
     }
 
     #[test]
