@@ -58,7 +58,7 @@ resource "aws_instance" "member" {
   source_dest_check      = var.source_dest_check
   user_data_base64       = local.documents[each.key]
   tags                   = merge(local.machine_tags, { Name = "${local.cluster.name}-${each.key}" })
-  depends_on             = [aws_iam_role_policy.pointer]
+  depends_on             = [aws_iam_role_policy.pointer, terraform_data.document]
 
   metadata_options {
     http_tokens                 = "required"
@@ -74,7 +74,7 @@ resource "aws_instance" "member" {
   }
 
   lifecycle {
-    ignore_changes = [ami, instance_type, user_data, user_data_base64, root_block_device[0].kms_key_id]
+    ignore_changes = [ami, instance_type, subnet_id, user_data, user_data_base64, root_block_device[0].kms_key_id]
     precondition {
       condition     = local.subnets[each.key] != null
       error_message = "${each.key}: none of subnet_ids contains ${local.ipv4[each.key]}."
@@ -96,7 +96,7 @@ resource "aws_instance" "worker" {
   source_dest_check      = var.source_dest_check
   user_data_base64       = local.documents[each.key]
   tags                   = merge(local.machine_tags, { Name = "${local.cluster.name}-${each.key}" })
-  depends_on             = [aws_iam_role_policy.pointer]
+  depends_on             = [aws_iam_role_policy.pointer, terraform_data.document]
 
   metadata_options {
     http_tokens                 = "required"
@@ -112,7 +112,7 @@ resource "aws_instance" "worker" {
   }
 
   lifecycle {
-    ignore_changes = [ami, instance_type, user_data, user_data_base64, root_block_device[0].kms_key_id]
+    ignore_changes = [ami, instance_type, subnet_id, user_data, user_data_base64, root_block_device[0].kms_key_id]
     precondition {
       condition     = local.subnets[each.key] != null
       error_message = "${each.key}: none of subnet_ids contains ${local.ipv4[each.key]}."

@@ -57,7 +57,7 @@ resource "azurerm_linux_virtual_machine" "member" {
   source_image_id       = local.images[each.key].id
   zone                  = lookup(var.zones, each.key, null)
   tags                  = var.tags
-  depends_on            = [azurerm_role_assignment.pointer]
+  depends_on            = [azurerm_role_assignment.pointer, terraform_data.document]
 
   admin_ssh_key {
     username   = var.admin_username
@@ -99,7 +99,7 @@ resource "azurerm_linux_virtual_machine" "member" {
   }
 
   lifecycle {
-    ignore_changes = [custom_data, size, source_image_id, source_image_reference, plan, admin_ssh_key, admin_username, zone, os_disk[0].storage_account_type]
+    ignore_changes = [custom_data, size, source_image_id, source_image_reference, plan, admin_ssh_key, admin_username, zone, os_disk]
   }
 }
 
@@ -118,7 +118,7 @@ resource "azurerm_linux_virtual_machine" "worker" {
   source_image_id       = local.images[each.key].id
   zone                  = lookup(var.zones, each.key, null)
   tags                  = var.tags
-  depends_on            = [azurerm_role_assignment.pointer]
+  depends_on            = [azurerm_role_assignment.pointer, terraform_data.document]
 
   admin_ssh_key {
     username   = var.admin_username
@@ -160,6 +160,6 @@ resource "azurerm_linux_virtual_machine" "worker" {
   }
 
   lifecycle {
-    ignore_changes = [custom_data, size, source_image_id, source_image_reference, plan, admin_ssh_key, admin_username, zone, os_disk[0].storage_account_type]
+    ignore_changes = [custom_data, size, source_image_id, source_image_reference, plan, admin_ssh_key, admin_username, zone, os_disk]
   }
 }

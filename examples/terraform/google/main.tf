@@ -39,7 +39,7 @@ resource "google_compute_instance" "member" {
   tags           = [local.tag, "${local.tag}-member"]
   labels         = var.labels
   metadata       = local.metadata[each.key]
-  depends_on     = [google_storage_bucket_iam_member.pointer]
+  depends_on     = [google_storage_bucket_iam_member.pointer, terraform_data.document]
 
   boot_disk {
     kms_key_self_link = var.disk_encryption_key
@@ -77,7 +77,7 @@ resource "google_compute_instance" "worker" {
   tags           = [local.tag]
   labels         = var.labels
   metadata       = local.metadata[each.key]
-  depends_on     = [google_storage_bucket_iam_member.pointer]
+  depends_on     = [google_storage_bucket_iam_member.pointer, terraform_data.document]
 
   boot_disk {
     kms_key_self_link = var.disk_encryption_key
@@ -100,6 +100,6 @@ resource "google_compute_instance" "worker" {
   }
 
   lifecycle {
-    ignore_changes = [metadata, machine_type, boot_disk]
+    ignore_changes = [metadata, machine_type, zone, boot_disk]
   }
 }

@@ -79,7 +79,7 @@ resource "google_compute_region_instance_group_manager" "pool" {
   }
 
   lifecycle {
-    ignore_changes = [target_size]
+    ignore_changes = [target_size, distribution_policy_zones]
   }
 }
 

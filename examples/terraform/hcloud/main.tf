@@ -46,6 +46,7 @@ resource "hcloud_server" "member" {
   placement_group_id       = hcloud_placement_group.members.id
   shutdown_before_deletion = true # the kubelet ends its pods in order
   user_data                = local.documents[each.key]
+  depends_on               = [terraform_data.document]
 
   public_net {
     ipv4_enabled = var.public_ipv4
@@ -59,7 +60,7 @@ resource "hcloud_server" "member" {
   }
 
   lifecycle {
-    ignore_changes = [user_data, image, server_type, ssh_keys, location]
+    ignore_changes = [user_data, image, server_type, ssh_keys, location, public_net]
   }
 }
 
@@ -76,6 +77,7 @@ resource "hcloud_server" "worker" {
   labels                   = merge(var.labels, { cluster = local.cluster.name })
   shutdown_before_deletion = true # the kubelet ends its pods in order
   user_data                = local.documents[each.key]
+  depends_on               = [terraform_data.document]
 
   public_net {
     ipv4_enabled = var.public_ipv4
@@ -89,6 +91,6 @@ resource "hcloud_server" "worker" {
   }
 
   lifecycle {
-    ignore_changes = [user_data, image, server_type, ssh_keys, location]
+    ignore_changes = [user_data, image, server_type, ssh_keys, location, public_net]
   }
 }

@@ -22,7 +22,7 @@ resource "hcloud_server" "pool" {
   }
 
   lifecycle {
-    ignore_changes = [user_data, image, ssh_keys]
+    ignore_changes = [user_data, image, server_type, ssh_keys, location, public_net]
   }
 }
 

@@ -64,6 +64,8 @@ resource "libvirt_volume" "member_seed" {
   pool     = var.storage_pool
   create   = { content = { url = local.seeds[each.key] } }
 
+  depends_on = [terraform_data.document]
+
   lifecycle {
     ignore_changes = [create]
   }
@@ -78,7 +80,7 @@ resource "libvirt_volume" "member_disk" {
   backing_store = { path = libvirt_volume.image["${each.value.os}/${each.value.arch}"].path, format = { type = "qcow2" } }
 
   lifecycle {
-    ignore_changes       = [backing_store]
+    ignore_changes       = [backing_store, capacity]
     replace_triggered_by = [libvirt_volume.member_seed[each.key]]
   }
 }

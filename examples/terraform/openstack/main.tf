@@ -56,6 +56,7 @@ resource "openstack_compute_instance_v2" "member" {
   key_pair            = var.key_pair
   config_drive        = var.config_drive
   user_data           = local.documents[each.key]
+  depends_on          = [terraform_data.document]
 
   network {
     port = openstack_networking_port_v2.node[each.key].id
@@ -96,6 +97,7 @@ resource "openstack_compute_instance_v2" "worker" {
   key_pair            = var.key_pair
   config_drive        = var.config_drive
   user_data           = local.documents[each.key]
+  depends_on          = [terraform_data.document]
 
   network {
     port = openstack_networking_port_v2.node[each.key].id

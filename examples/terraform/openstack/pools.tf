@@ -41,7 +41,7 @@ resource "openstack_compute_instance_v2" "pool" {
   }
 
   lifecycle {
-    ignore_changes = [user_data, image_id, availability_zone, key_pair, config_drive, block_device]
+    ignore_changes = [user_data, image_id, flavor_name, availability_zone, key_pair, config_drive, block_device]
   }
 }
 

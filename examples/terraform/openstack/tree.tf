@@ -49,8 +49,8 @@ check "machines" {
   }
 }
 
-# Looks whether the documents are those that were rendered, and changes with them and with the meta-data and the network
-# configuration beside them: what is read at the first boot only.
+# Looks whether the documents are those that were rendered. Machines depend on it, so that -target looks as well. Its change shows
+# in a plan which machines have new documents.
 resource "terraform_data" "document" {
   for_each = merge(local.nodes, local.pools)
   input = join(" ", [

@@ -18,6 +18,7 @@ resource "proxmox_virtual_environment_file" "member_user" {
   content_type = "snippets"
   datastore_id = var.snippets_datastore
   node_name    = local.hosts[each.key]
+  depends_on   = [terraform_data.document]
 
   source_raw {
     data      = file("${var.tree}/${each.value.path}")
@@ -25,7 +26,7 @@ resource "proxmox_virtual_environment_file" "member_user" {
   }
 
   lifecycle {
-    ignore_changes = [source_raw]
+    ignore_changes = [source_raw, node_name, datastore_id]
   }
 }
 
@@ -41,7 +42,7 @@ resource "proxmox_virtual_environment_file" "member_meta" {
   }
 
   lifecycle {
-    ignore_changes       = [source_raw]
+    ignore_changes       = [source_raw, node_name, datastore_id]
     replace_triggered_by = [proxmox_virtual_environment_file.member_user[each.key]]
   }
 }
@@ -58,7 +59,7 @@ resource "proxmox_virtual_environment_file" "member_network" {
   }
 
   lifecycle {
-    ignore_changes       = [source_raw]
+    ignore_changes       = [source_raw, node_name, datastore_id]
     replace_triggered_by = [proxmox_virtual_environment_file.member_user[each.key]]
   }
 }
@@ -113,7 +114,7 @@ resource "proxmox_virtual_environment_vm" "member" {
   serial_device {}
 
   lifecycle {
-    ignore_changes       = [cpu, memory, disk[0].import_from]
+    ignore_changes       = [cpu, memory, disk, agent, node_name, initialization]
     replace_triggered_by = [proxmox_virtual_environment_file.member_user[each.key]]
   }
 }

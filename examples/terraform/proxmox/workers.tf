@@ -4,6 +4,7 @@ resource "proxmox_virtual_environment_file" "worker_user" {
   content_type = "snippets"
   datastore_id = var.snippets_datastore
   node_name    = local.hosts[each.key]
+  depends_on   = [terraform_data.document]
 
   source_raw {
     data      = file("${var.tree}/${each.value.path}")
@@ -11,7 +12,7 @@ resource "proxmox_virtual_environment_file" "worker_user" {
   }
 
   lifecycle {
-    ignore_changes = [source_raw]
+    ignore_changes = [source_raw, node_name, datastore_id]
   }
 }
 
@@ -27,7 +28,7 @@ resource "proxmox_virtual_environment_file" "worker_meta" {
   }
 
   lifecycle {
-    ignore_changes       = [source_raw]
+    ignore_changes       = [source_raw, node_name, datastore_id]
     replace_triggered_by = [proxmox_virtual_environment_file.worker_user[each.key]]
   }
 }
@@ -44,7 +45,7 @@ resource "proxmox_virtual_environment_file" "worker_network" {
   }
 
   lifecycle {
-    ignore_changes       = [source_raw]
+    ignore_changes       = [source_raw, node_name, datastore_id]
     replace_triggered_by = [proxmox_virtual_environment_file.worker_user[each.key]]
   }
 }
@@ -99,7 +100,7 @@ resource "proxmox_virtual_environment_vm" "worker" {
   serial_device {}
 
   lifecycle {
-    ignore_changes       = [cpu, memory, disk[0].import_from]
+    ignore_changes       = [cpu, memory, disk, agent, node_name, initialization]
     replace_triggered_by = [proxmox_virtual_environment_file.worker_user[each.key]]
   }
 }

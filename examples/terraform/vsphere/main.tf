@@ -77,6 +77,7 @@ resource "vsphere_virtual_machine" "member" {
   guest_id                   = local.templates[each.key].guest_id
   firmware                   = local.templates[each.key].firmware
   extra_config               = local.extra_config[each.key]
+  depends_on                 = [terraform_data.document]
   enable_disk_uuid           = true # the cloud controller and the CSI driver ask for it
   wait_for_guest_net_timeout = 0
 
@@ -118,6 +119,7 @@ resource "vsphere_virtual_machine" "worker" {
   guest_id                   = local.templates[each.key].guest_id
   firmware                   = local.templates[each.key].firmware
   extra_config               = local.extra_config[each.key]
+  depends_on                 = [terraform_data.document]
   enable_disk_uuid           = true # the cloud controller and the CSI driver ask for it
   wait_for_guest_net_timeout = 0
 

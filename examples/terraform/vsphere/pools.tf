@@ -37,7 +37,7 @@ resource "vsphere_virtual_machine" "pool" {
   }
 
   lifecycle {
-    ignore_changes = [extra_config, clone, guest_id, firmware]
+    ignore_changes = [extra_config, num_cpus, memory, clone, guest_id, firmware]
   }
 }
 

@@ -43,6 +43,14 @@ pub struct Page {
 use Class::{Console, Elsewhere, Read, Run, Text, Tree};
 use Start::{Empty, Example, Large, Own, Rendered};
 
+/// The script that replaces machines, and a Terraform that has each one.
+macro_rules! replace {
+    () => {
+        "mkdir -p examples/terraform && cp \"$ROOT/examples/terraform/replace\" examples/terraform/ && \
+         printf '#!/bin/bash\\nfor flag; do echo \"# ${flag#*=} will be replaced\"; done\\n' >bin/terraform"
+    };
+}
+
 const RUN: Class = Run("");
 /// Run in a checkout, in which another cluster was rendered.
 const CHECKOUT: Class = Run(
@@ -486,10 +494,9 @@ pub const PAGES: &[Page] = &[
             ("out/terraform/nodes.auto.tfvars.json", Text),
             (
                 "examples/terraform/replace",
-                Run(
-                    "firelay founded && mkdir -p examples/terraform && cp \"$ROOT/examples/terraform/replace\" examples/terraform/",
-                ),
+                Run(concat!("firelay founded && ", replace!())),
             ),
+            ("firelay render --replace cp2", RUN),
             ("firelay render --node cp1 --out - --for terraform", RUN),
         ],
     ),
@@ -536,10 +543,7 @@ pub const PAGES: &[Page] = &[
             ("ssh worker-2 sudo firelay-status", RUN),
             ("firelay update --done", RUN),
             ("kubectl drain worker-1", RUN),
-            (
-                "examples/terraform/replace",
-                Run("mkdir -p examples/terraform && cp \"$ROOT/examples/terraform/replace\" examples/terraform/"),
-            ),
+            ("examples/terraform/replace", Run(replace!())),
             ("firelay plan --output json | jq", RUN),
             ("firelay render --founded --replace cp1", RUN),
             ("ssh cp1 sudo firelay-status", RUN),

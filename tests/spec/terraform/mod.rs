@@ -6,6 +6,7 @@ use crate::cli::desk;
 mod merged;
 mod modules;
 mod protocol;
+mod replace;
 mod stand_in;
 use crate::support;
 mod templates;
