@@ -86,10 +86,15 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         kubelet::check_dns(spec, &ranges, network.cluster_dns, report);
     }
     let kubernetes = kubernetes::resolve(spec, &release, &images, report);
-    let versions = versions(spec, &release, report);
+    let external = groups.iter().any(|group| group.roles.etcd);
+    let mut versions = versions(spec, &release, report);
+    if let Some(tools) = etcd::tools(&spec.etcd, &release, &profiles.catalog).filter(|_| !external) {
+        versions
+            .components
+            .insert("etcd", (tools, spec.kubernetes.version.span));
+    }
     let service = runtime::service(spec, profiles);
     let chosen = versions.components.get(service.name.as_str()).cloned();
-    let external = groups.iter().any(|group| group.roles.etcd);
     let etcd = versions
         .components
         .get("etcd")

@@ -158,10 +158,10 @@ fn of_record(base: &Record) -> Programs {
 
 fn of_plan(plan: &Plan) -> Programs {
     let runtime = &plan.runtime;
-    vec![
-        (ETCD.to_owned(), plan.etcd.version.clone()),
-        (runtime.service.name.clone(), runtime.version.clone()),
-    ]
+    // Stacked members run from kubeadm's image.
+    let etcd = plan.etcd.external.then(|| (ETCD.to_owned(), plan.etcd.version.clone()));
+    let runtime = (runtime.service.name.clone(), runtime.version.clone());
+    etcd.into_iter().chain([runtime]).collect()
 }
 
 fn differences(old: &Programs, new: &Programs) -> Vec<Program> {

@@ -14,7 +14,7 @@ use super::{
     reserved::RESERVED,
 };
 use crate::{
-    profile::Profiles,
+    profile::{Catalog, Profiles},
     spec::{Etcd, Spec, Tls},
 };
 
@@ -60,6 +60,18 @@ pub(super) fn resolve(
         peer_cert_sans: names::sans(&etcd.peer_cert_sans, report),
         backup: etcd.backup.as_ref().map(|backup| backup::resolve(etcd, backup, report)),
     }
+}
+
+/// The version of the programs beside stacked members, which restore their snapshots: of the image's minor (etcd-io/etcd#13070). The profile's
+/// version is for external members, and may be of another one.
+pub(super) fn tools(etcd: &Etcd, release: &Release, catalog: &Catalog) -> Option<Version> {
+    let own = release.profile.components.get("etcd");
+    let Some(minor) = image_minor(etcd, release) else {
+        return own.cloned();
+    };
+    let is_of_image = |version: &&Version| Minor::of(version) == minor;
+    let newest = || catalog.artifacts.get("etcd")?.releases.keys().rfind(is_of_image);
+    own.filter(is_of_image).or_else(newest).or(own).cloned()
 }
 
 /// The minor of the image that kubeadm deploys: a tag is a version and the image's own number behind it, `3.6.14-0`.

@@ -1,9 +1,10 @@
-//! `artifacts images`: the images that a mirror has to hold.
+//! `artifacts`: the images that a mirror has to hold, and the programs that machines fetch.
 
 use std::collections::BTreeSet;
 
 use super::desk::Desk;
 use super::support::{examples, firelay, pyyaml, read_tree, rendered};
+use firelay::profile::Profiles;
 use serde_json::Value;
 
 const FLANNEL: &str = "ghcr.io/flannel-io/flannel:v0.28.9";
@@ -263,4 +264,30 @@ fn nothing_that_renders_or_checks_needs_a_network() {
     assert!(desk.at("out/manifest.json").exists());
     let refused = offline(&["artifacts", "mirror", "m", "--retries", "0"]);
     assert_eq!(refused.code, 1, "there is no network: {refused:?}");
+}
+
+/// Snapshots of stacked members are restored by programs of the image's minor, whatever the version of external members is.
+#[test]
+fn programs_beside_stacked_members_are_of_the_images_minor() {
+    let profiles = Profiles::embedded().unwrap();
+    for release in profiles.kubernetes.values() {
+        let version = release.versions.first().unwrap();
+        let minor = release.etcd_image.rsplit_once('.').unwrap().0;
+        for set in ["etcd.version=3.5.33", "etcd.dataDir=/var/lib/etcd"] {
+            let desk = Desk::of("ha-ubuntu");
+            let kubernetes = format!("kubernetes.version={version}");
+            let arguments = [
+                "artifacts",
+                "list",
+                "--set",
+                "etcd.backup={ every: 6h }",
+                "--set",
+                &kubernetes,
+            ];
+            let ran = desk.run(&[&arguments[..], &["--set", "platform=openstack", "--set", set]].concat());
+            let line = ran.stdout.lines().find(|line| line.starts_with("etcd "));
+            let found = line.and_then(|line| line.split_whitespace().nth(1)).unwrap_or_default();
+            assert!(found.starts_with(&format!("{minor}.")), "{version} {set}: {ran:?}");
+        }
+    }
 }
