@@ -112,8 +112,8 @@ pub struct Change<'a> {
     pub spec: Option<&'a Node<'static>>,
     /// The profile of the running minor, if firelay still has it.
     pub running: Option<&'a KubernetesProfile>,
-    /// When the cluster was founded.
-    pub founded_at: OffsetDateTime,
+    /// When the life of the bootstrap token began.
+    pub token_since: OffsetDateTime,
     /// The present.
     pub now: OffsetDateTime,
 }
@@ -738,7 +738,7 @@ impl<'a> Change<'a> {
     /// Machines that need the bootstrap token, after it has ended.
     fn token(&self) -> Option<Diagnostic> {
         let ttl = self.plan.join.token_ttl;
-        let end = self.founded_at.checked_add(ttl)?;
+        let end = self.token_since.checked_add(ttl)?;
         let unknown = self.unknown_token();
         if unknown.is_some() || ttl == Duration::ZERO || self.now < end {
             return unknown;
@@ -759,11 +759,11 @@ impl<'a> Change<'a> {
         let message = format!("the bootstrap token has ended, with which {list} would join");
         let finding = Diagnostic::warning("FL1219", message);
         let finding = finding.at(self.place(&["join"]).or_else(|| self.place(&["pools"])));
-        let finding = finding.label(format!(
-            "the token lasted {} after the founding ({})",
-            format_args!("{}h", ttl.whole_hours()),
-            self.text.line(&["foundedAt"])
-        ));
+        let since = match self.text.record.founded_at == Some(self.token_since) {
+            true => format!("the founding ({})", self.text.line(&["foundedAt"])),
+            false => format!("its rotation on {}", self.token_since.date()),
+        };
+        let finding = finding.label(format!("the token lasted {}h after {since}", ttl.whole_hours()));
         Some(finding.help(format!(
             "it ended on {}, unless you made it known again since; {MAKE_TOKEN}; named machines need none with join: {{ identity: certificate }}",
             end.format(&Rfc3339).unwrap_or_default()

@@ -36,6 +36,13 @@ pub struct Rotation {
     /// CAs that were made after the cluster's first ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub authorities: u32,
+    /// When the bootstrap token was drawn, if it is not the first one.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "time::serde::rfc3339::option"
+    )]
+    pub token_issued_at: Option<OffsetDateTime>,
     /// The rotation that is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<Keys>,
@@ -226,6 +233,12 @@ impl Bundle {
         rotation.machines.get(machine).or(rotation.leaves.as_ref())
     }
 
+    /// The beginning of the bootstrap token's life: the founding makes the first one known, and a rotation names a command for later ones.
+    pub fn token_since(&self, founded_at: OffsetDateTime) -> OffsetDateTime {
+        let rotated = self.rotation.as_ref().and_then(|own| own.token_issued_at);
+        rotated.map_or(founded_at, |rotated| rotated.max(founded_at))
+    }
+
     /// The generation of the administrator's key, if all were rotated.
     pub fn leaves(&self) -> Option<&Leaves> {
         self.rotation.as_ref()?.leaves.as_ref()
@@ -331,6 +344,7 @@ impl Bundle {
         Ok(match kind {
             KeyKind::Token => {
                 let last = mem::replace(&mut self.bootstrap_token, random::bootstrap_token(random)?);
+                rotation.token_issued_at = Some(whole_seconds(now));
                 Keys::BootstrapToken(Generation::Previous(Text(last)))
             }
             KeyKind::ServiceAccount => Keys::ServiceAccount(Generation::Next(self.new_service_account(random)?)),

@@ -124,7 +124,8 @@ impl Signer {
 
 /// The dates of certificates: those that the record has, else those of the tree, else the bundle's.
 pub struct Dates {
-    founded_at: Option<OffsetDateTime>,
+    /// When the life of the bootstrap token began.
+    token_since: Option<OffsetDateTime>,
     administrator: OffsetDateTime,
     machines: BTreeMap<String, OffsetDateTime>,
     /// When an upgrade renewed those of control planes.
@@ -140,7 +141,7 @@ impl Dates {
     pub fn of(record: Option<&Record>, tree: Option<&Manifest>, bundle: &Bundle) -> Self {
         let issued_at = bundle.issued_at;
         let nothing = Self {
-            founded_at: None,
+            token_since: None,
             administrator: issued_at,
             machines: BTreeMap::new(),
             renewed: BTreeMap::new(),
@@ -149,7 +150,7 @@ impl Dates {
         };
         match (record, tree) {
             (Some(record), _) => Self {
-                founded_at: record.founded_at,
+                token_since: record.founded_at.map(|founded_at| bundle.token_since(founded_at)),
                 administrator: record.administrator.unwrap_or(issued_at),
                 machines: record
                     .machines
@@ -344,12 +345,12 @@ fn key(title: &str, renewal: Renewal, stops: &str) -> Credential {
     }
 }
 
-/// The bootstrap token, where a machine joins with it. Its time begins with the founding.
+/// The bootstrap token, where a machine joins with it.
 fn token(plan: &Plan, dates: &Dates) -> Option<Credential> {
     let joins = |node: &&NodePlan| node.roles.kubernetes() && (node.pool || node.identity == JoinIdentity::Token);
     plan.nodes.iter().find(joins)?;
     let ttl = plan.join.token_ttl;
-    let end = dates.founded_at.and_then(|founded| founded.checked_add(ttl));
+    let end = dates.token_since.and_then(|since| since.checked_add(ttl));
     let title = match (ttl.is_zero(), end) {
         (false, None) => format!("bootstrap token (lasts {}h from the founding)", ttl.whole_hours()),
         _ => "bootstrap token".to_owned(),

@@ -46,7 +46,7 @@ impl Update<'_> {
             rotating: bundle.other_authorities().is_some(),
             spec: project.spec.root(),
             running: profile.map(|profile| &**profile),
-            founded_at: self.next.founded_at.unwrap_or(now),
+            token_since: bundle.token_since(self.next.founded_at.unwrap_or(now)),
             now,
         })
     }
