@@ -134,6 +134,9 @@ pub struct SecretsNew {
     /// Encrypt it for this recipient: `age1…`, or a line of authorized_keys with an SSH key; may be repeated
     #[arg(short, long = "recipient", value_name = "RECIPIENT")]
     pub recipients: Vec<String>,
+    /// The record, which refuses a second bundle for a cluster that is founded [default: as for `render`]
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
 }
 
 /// `secrets seal`.

@@ -213,7 +213,8 @@ pub fn refuse_foreign(bundle: &Bundle, plan: &Plan, path: &Path) -> Result<(), F
     let (path, asked) = (path.display(), plan.pki.algorithm);
     if bundle.cluster != plan.name {
         return Err(Failure::Secrets(format!(
-            "{path} holds the secrets of cluster {}, the spec describes cluster {}: name the right bundle with --secrets",
+            "{path} holds the secrets of cluster {}, the spec describes cluster {}\n  = help: name the right bundle with --secrets; a cluster that runs keeps its \
+             name",
             bundle.cluster, plan.name
         )));
     }

@@ -18,6 +18,9 @@ pub fn run(args: &Founded) -> Result<(), Failure> {
     let at = args.at.as_ref().map(|text| parse(text, now)).transpose()?;
     refuse_missing(args)?;
     let state = State::open(args.file.as_deref(), &inputs(args))?;
+    if args.spec.is_some() || !is_named(args) {
+        state.refuse_other_spec(&[spec(args).to_owned()])?;
+    }
     let path = state.path.display();
     let Some(record) = state.record() else {
         return Err(Failure::Refused(format!(
@@ -44,11 +47,15 @@ fn spec(args: &Founded) -> &Path {
 
 /// Only the place of the spec counts. Beside a mistyped one, the record may be that of another cluster.
 fn refuse_missing(args: &Founded) -> Result<(), Failure> {
-    let is_named = args.file.is_some() || args.secrets.is_some();
-    match is_named && args.spec.is_none() {
+    match is_named(args) && args.spec.is_none() {
         true => Ok(()),
         false => input::refuse_missing(spec(args)),
     }
+}
+
+/// Whether the record is found without the spec.
+fn is_named(args: &Founded) -> bool {
+    args.file.is_some() || args.secrets.is_some()
 }
 
 fn inputs(args: &Founded) -> Inputs {

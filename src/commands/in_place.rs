@@ -380,7 +380,8 @@ impl Written {
             return Ok(());
         };
         streams::tell(format_args!(
-            "wrote {} to {scripts}: run them as root on their machines, in the order of {scripts}/{ORDER}; they may hold secrets",
+            "wrote {} to {scripts}: run them as root on their machines, in the order of {scripts}/{ORDER}; they may hold secrets\n\
+             when all machines of the order are done: firelay update --done",
             counted(self.count, "script")
         ));
         if let Some(carried) = &self.carried {

@@ -12,7 +12,10 @@ use crate::{
     profile::Library,
     spec::{Composed, Input, Load, MOST_BYTES, Unread},
 };
-use firelay_yaml::diagnostic::{Lines, Source};
+use firelay_yaml::{
+    Tree,
+    diagnostic::{Lines, Source},
+};
 
 /// The folder of patches beside the spec.
 const PATCHES: &str = "patches";
@@ -55,6 +58,15 @@ pub fn refuse_missing(path: &Path) -> Result<(), Failure> {
         true => Ok(()),
         false => readable(path).map_err(|error| unreadable(path, &error)),
     }
+}
+
+/// The name of the cluster in a spec, for a verb that reads nothing else of it. `None` where another verb would refuse the spec or its
+/// name comes from the environment.
+pub fn cluster_name(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(Some(path).filter(|path| readable(path).is_ok())?).ok()?;
+    let tree = Tree::parse(&text).ok()?;
+    let name = tree.root.get("name")?.text()?;
+    (!name.contains('$')).then(|| name.to_owned())
 }
 
 fn readable(path: &Path) -> io::Result<()> {

@@ -28,6 +28,7 @@ mod kubeconfig;
 mod last_tree;
 mod man;
 pub mod measure;
+mod own_files;
 mod plan;
 pub mod preview;
 mod profile;
@@ -62,6 +63,7 @@ use crate::cli::{ArtifactsVerb, CatalogVerb, ProfileVerb, SecretsVerb, Verb};
 
 /// Runs a verb.
 pub fn run(verb: &Verb) -> Result<(), Failure> {
+    own_files::keep(verb);
     match verb {
         Verb::Init(args) => init::run(args),
         Verb::Check(args) => check::run(args),

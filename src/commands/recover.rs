@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 use super::{
     failure::{Failure, shell_word},
     plan::unpacked,
-    project::{Project, did_you_mean},
+    project::{Project, command_of_tree, did_you_mean, done_command},
     state::{State, earlier_scripts},
     streams,
 };
@@ -287,14 +287,14 @@ fn steps(
     };
     let running = others().filter(|node| !is_anew(node));
     steps.extend(running.map(|node| on(node, purpose, join)));
-    steps.extend(anew(plan, &args.out, record, others().filter(|node| is_anew(node))));
+    steps.extend(anew(plan, args, record, others().filter(|node| is_anew(node))));
     let machine = if plan.etcd.external { plan.founder() } else { founder };
     steps.push(on(machine, "see that all is well", &["firelay-status --cluster"]));
     let has_anew = others().any(is_anew);
     steps.extend(has_anew.then(|| Step {
         machine: None,
         purpose: "say that all machines have joined, and commit the record".to_owned(),
-        commands: vec!["firelay update --done".to_owned()],
+        commands: vec![done_command(&args.inputs(), &args.out, args.state.as_deref())],
     }));
     steps
 }
@@ -302,7 +302,7 @@ fn steps(
 /// Etcd was founded anew: that machines of an earlier render may not have joined its members of before is no reason to wait.
 fn anew<'p>(
     plan: &Plan,
-    out: &Path,
+    args: &Recover,
     record: Option<&Record>,
     lost: impl Iterator<Item = &'p NodePlan>,
 ) -> Option<Step> {
@@ -310,10 +310,14 @@ fn anew<'p>(
     let all_joined = members(plan).all(|node| record.is_none_or(|record| record.has_joined(&node.name)));
     let accept = if all_joined { "" } else { " --accept FL1217" };
     let render = format!(
-        "firelay render --founded --replace {}{accept}",
+        "{} --founded --replace {}{accept}",
+        command_of_tree("render", &args.inputs(), &args.out, args.state.as_deref()),
         names.join(" --replace ")
     );
-    let kubectl = format!("kubectl --kubeconfig {}", shell_word(&out.join("admin.kubeconfig")));
+    let kubectl = format!(
+        "kubectl --kubeconfig {}",
+        shell_word(&args.out.join("admin.kubeconfig"))
+    );
     let nodes = (!plan.etcd.external).then(|| format!("{kubectl} delete node {}", names.join(" ")));
     (!names.is_empty()).then(|| Step {
         machine: None,

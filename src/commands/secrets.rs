@@ -38,7 +38,7 @@ pub fn new(args: &SecretsNew) -> Result<(), Failure> {
     let recipients = recipients(&args.recipients)?;
     let project = Project::load(&args.inputs.spec)?;
     let path = bundle_path(&args.inputs);
-    State::open(None, &args.inputs)?.refuse_lost(&path, &project.plan.name)?;
+    State::open(args.state.as_deref(), &args.inputs)?.refuse_lost(&path, &project.plan.name)?;
     let mut bundle = bundle::create(&project.plan)?;
     bundle.recipients = recipients;
     save_bundle(&path, &bundle)?;

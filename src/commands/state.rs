@@ -16,7 +16,7 @@ pub use base::{
 };
 pub use update::{Apply, Applying, Render as Rendering, Update, whole_second};
 
-use super::{bundle::is_missing, failure::Failure, project::refusal, streams};
+use super::{bundle::is_missing, failure::Failure, input, project::refusal, streams};
 use crate::{
     cli::Inputs,
     disk::{self, Access, Prepared},
@@ -167,6 +167,24 @@ impl State {
     /// The record.
     pub fn record(&self) -> Option<&Record> {
         self.text.as_ref().map(|text| &text.record)
+    }
+
+    /// Refuses the record of another cluster than that of the specs, for verbs that read no more of them than the name.
+    pub fn refuse_other_spec(&self, specs: &[PathBuf]) -> Result<(), Failure> {
+        let named = specs
+            .iter()
+            .rev()
+            .find_map(|path| Some((path, input::cluster_name(path)?)));
+        match (self.record(), named) {
+            (Some(record), Some((spec, name))) if record.cluster != name => Err(Failure::Refused(format!(
+                "{} is of the cluster {}, and {} of {name} (FL1202); nothing was written\n  \
+                 = help: name the record with --state, or the bundle that it lies beside with --secrets",
+                self.path.display(),
+                record.cluster,
+                spec.display()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses to go on without the bundle of a founded cluster, beside its record: any other bundle makes another cluster.

@@ -27,6 +27,10 @@ pub fn run(args: &cli::Update) -> Result<(), Failure> {
 fn done(args: &cli::Update) -> Result<(), Failure> {
     let last = TreeReader::open_last(&args.out)?.map(|tree| tree.manifest);
     let state = State::open(args.state.file.as_deref(), &args.inputs)?;
+    let specs = &args.inputs.spec.specs;
+    if args.state.file.is_none() || *specs != [Path::new(cli::SPEC)] {
+        state.refuse_other_spec(specs)?;
+    }
     let state = state.with_tree(&args.out, last.as_ref(), false)?;
     let pending = state.record().filter(|record| record.pending().is_some());
     let has_tree = args.out.join(MANIFEST).exists();

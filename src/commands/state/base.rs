@@ -122,7 +122,7 @@ impl Update<'_> {
         let message = format!("{} has no document of {name}, and the record has one", root.display());
         let finding = Diagnostic::error("FL1206", message).at(text.map(|text| text.span(&["machines", name])));
         finding.label(format!("another render made it: without it nobody knows what differs on {name}")).help(format!(
-            "render the commit that brought this line, with its bundle and record, into a directory of its own, and name that: firelay \
+            "render the commit that brought this line, after a merge that of the merge, with its bundle and record, into a directory of its own, and name that: firelay \
              update --from DIR, with --node {name} if the others have their scripts; or create it anew: --replace {name}"
         ))
     }
@@ -236,14 +236,20 @@ pub fn refuse_foreign(state: &State, bundle: &Bundle) -> Result<(), Failure> {
             true => ("bundle", record.bundle.clone(), bundle.fingerprint()),
             false => ("cluster", record.cluster.clone(), bundle.cluster.clone()),
         };
-        let finding = Diagnostic::error("FL1202", "this is the record of another cluster").at(text.span(&[key]));
+        let (message, help) = match key {
+            "cluster" => (
+                "this is the record of another cluster",
+                "name the right bundle with --secrets, or the right record with --state",
+            ),
+            _ => (
+                "this is the record of another bundle, or of an earlier step of a rotation",
+                "bring the newest record back from version control and the newest bundle from its backup, or name them with --state and \
+                 --secrets; a new bundle is a new cluster, which gets a record of its own",
+            ),
+        };
+        let finding = Diagnostic::error("FL1202", message).at(text.span(&[key]));
         let finding = finding.label(format!("it is of {own}, the secrets are of {new}"));
-        return Err(
-            state.refuse(&[finding.help(
-            "name the right bundle with --secrets, or the right record with --state; a new bundle is a new cluster, which gets a \
-             record of its own",
-        )])
-        );
+        return Err(state.refuse(&[finding.help(help)]));
     }
     match edited(record, bundle) {
         None => Ok(()),

@@ -216,6 +216,18 @@ fn a_token_rotates_without_a_change_of_running_machines() {
         line["bootstrapToken: ".len()..].trim_matches('"').to_owned()
     };
     let first = token(&desk);
+    let ends = |desk: &Desk| {
+        let all = succeed(desk, &["certs", "--output", "json"]).json();
+        let all = all["credentials"].as_array().unwrap().iter();
+        let mut tokens = all
+            .filter(|own| own["kind"] == "token")
+            .map(|own| own["expires"].to_string());
+        tokens.next().unwrap()
+    };
+    succeed(&desk, &["founded", "--at", "2025-03-01T00:00:00Z"]);
+    assert_eq!(ends(&desk), "\"2026-03-01T00:00:00Z\"");
+    let ended = "FL1219";
+    assert!(succeed(&desk, &["render"]).stderr.contains(ended));
     let ran = succeed(&desk, &["secrets", "rotate", "token"]);
     assert!(ran.stderr.starts_with("token, step 1 of 2: "), "{ran:?}");
     assert!(
@@ -225,6 +237,9 @@ fn a_token_rotates_without_a_change_of_running_machines() {
     );
     let second = token(&desk);
     assert_ne!(first, second);
+    // The new token has a life of its own.
+    assert!(ends(&desk).as_str() > "\"2027", "{}", ends(&desk));
+    assert!(!succeed(&desk, &["plan"]).stderr.contains(ended));
     let secret = pyyaml(&succeed(&desk, &["secrets", "token", "--ttl", "2h"]).stdout).remove(0);
     let (id, half) = second.split_once('.').unwrap();
     assert_eq!(secret["metadata"]["name"], format!("bootstrap-token-{id}"));
@@ -442,7 +457,12 @@ fn another_bundle_is_refused() {
         "--state",
         "firelay.state.yaml",
     ];
-    refused(&desk, &other, 3, "this is the record of another cluster");
+    refused(
+        &desk,
+        &other,
+        3,
+        "this is the record of another bundle, or of an earlier step of a rotation",
+    );
     let foreign = Desk::of("single-node");
     fs::copy(foreign.at(BUNDLE), desk.at("foreign.secrets.yaml")).unwrap();
     refused(
@@ -460,7 +480,7 @@ fn another_bundle_is_refused() {
         &desk,
         &["secrets", "rotate", "leaves"],
         3,
-        "this is the record of another cluster",
+        "this is the record of another bundle, or of an earlier step of a rotation",
     );
 }
 

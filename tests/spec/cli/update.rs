@@ -662,7 +662,7 @@ fn a_render_tells_of_documents_that_another_clone_rendered() {
     let plan = own("plan");
     assert!(plan.stdout.contains("  ~ worker-3: to update in place"), "{plan:?}");
     let ran = own("render");
-    let text = "another clone rendered the new documents of worker-1, worker-2, worker-3 first: if by `firelay update`";
+    let text = "another clone rendered the new documents of worker-1, worker-2, worker-3 first: if by `firelay update --out mine`";
     assert!(ran.code == 0 && ran.stderr.contains(text), "{ran:?}");
     // A third change is refused in the tree of scripts, which no render makes again.
     let other = ["--set", "nodes[worker-{1..3}].labels.tier=two"];
@@ -996,4 +996,51 @@ fn done_is_of_the_record_and_its_tree() {
     assert_eq!(desk.everything(), before);
     assert_eq!(desk.run(&["update", "--done"]).code, 0);
     assert_ne!(desk.read("firelay.state.yaml"), record);
+}
+
+/// Beside another cluster, these verbs would take its record or its scripts for those of the spec.
+#[test]
+fn founded_and_done_are_of_the_cluster_in_the_spec() {
+    let desk = founded("ha-ubuntu", &["--set", OLD]);
+    assert_eq!(desk.run(&["update"]).code, 0);
+    desk.write(
+        "other.yaml",
+        &desk.read("cluster.yaml").replace("name: prod", "name: lab"),
+    );
+    let before = desk.everything();
+    for verb in [&["founded", "other.yaml"][..], &["update", "other.yaml", "--done"]] {
+        let ran = desk.run(verb);
+        let says = "firelay.state.yaml is of the cluster prod, and other.yaml of lab (FL1202)";
+        assert!(ran.code == 3 && ran.stderr.contains(says), "{ran:?}");
+    }
+    assert_eq!(desk.everything(), before);
+}
+
+/// Commands in messages can be typed as they stand there, also where files have names of their own.
+#[test]
+fn messages_name_the_files_of_the_call() {
+    let desk = founded("ha-ubuntu", &["--set", OLD]);
+    for (from, to) in [
+        ("cluster.yaml", "prod.yaml"),
+        ("firelay.secrets.yaml", "keys.yaml"),
+        ("firelay.state.yaml", "state.yaml"),
+        ("out", "tree"),
+    ] {
+        fs::rename(desk.at(from), desk.at(to)).unwrap();
+    }
+    let files = [
+        "prod.yaml",
+        "--secrets",
+        "keys.yaml",
+        "--out",
+        "tree",
+        "--state",
+        "state.yaml",
+    ];
+    let run = |verb: &str| desk.run(&[&[verb], &files[..]].concat());
+    let typed = format!("firelay update {} --done", files.join(" "));
+    let updated = run("update");
+    assert!(updated.code == 0 && updated.stderr.contains(&typed), "{updated:?}");
+    let planned = run("plan");
+    assert!(planned.code == 0 && planned.stderr.contains(&typed), "{planned:?}");
 }
