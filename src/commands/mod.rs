@@ -10,6 +10,7 @@ mod catalog;
 mod certs;
 pub mod check;
 mod clock;
+mod command_line;
 mod completions;
 mod diff;
 mod documents;
@@ -28,7 +29,6 @@ mod kubeconfig;
 mod last_tree;
 mod man;
 pub mod measure;
-mod own_files;
 mod plan;
 pub mod preview;
 mod profile;
@@ -63,7 +63,7 @@ use crate::cli::{ArtifactsVerb, CatalogVerb, ProfileVerb, SecretsVerb, Verb};
 
 /// Runs a verb.
 pub fn run(verb: &Verb) -> Result<(), Failure> {
-    own_files::keep(verb);
+    command_line::keep(verb);
     match verb {
         Verb::Init(args) => init::run(args),
         Verb::Check(args) => check::run(args),

@@ -5,11 +5,12 @@ use std::path::Path;
 pub use super::streams::print_findings;
 use super::{
     bundle::{self, bundle_path, is_missing, load_bundle, refuse_foreign},
-    failure::{Failure, shell_word},
+    command_line::command,
+    failure::Failure,
     input, preview, streams,
 };
 use crate::{
-    cli::{self, Inputs, ProfilesArg, SpecArgs},
+    cli::{Inputs, ProfilesArg, SpecArgs},
     plan::{self, NodePlan, Plan},
     profile::{Library, Profiles},
     redact::{redact_profiles, redact_spec, secret_values},
@@ -252,35 +253,4 @@ pub fn refusal(name: &str, findings: &[Diagnostic]) -> String {
         .filter(|finding| finding.severity == diagnostic::Severity::Error)
         .count();
     format!("{name} is refused: {}", streams::counted(errors, "error"))
-}
-
-/// A verb for the same spec and bundle, as it is typed.
-pub fn command(verb: &str, inputs: &Inputs) -> String {
-    let spec = &inputs.spec;
-    let mut command = format!("firelay {verb}");
-    let mut add = |flag: &str, word: &Path| command.extend([flag, &shell_word(word)]);
-    spec.specs.iter().for_each(|path| add(" ", path));
-    spec.set.iter().for_each(|set| add(" --set ", Path::new(set)));
-    let profiles = spec.profiles.directory.iter();
-    profiles.for_each(|path| add(" --profiles ", path));
-    inputs.secrets.iter().for_each(|path| add(" --secrets ", path));
-    inputs.identity.files.iter().for_each(|path| add(" --identity ", path));
-    command + if spec.env { " --env" } else { "" }
-}
-
-/// A verb for the same spec, bundle, tree and record, as it is typed.
-pub fn command_of_tree(verb: &str, inputs: &Inputs, out: &Path, state: Option<&Path>) -> String {
-    let out = Some(out).filter(|out| *out != Path::new(cli::OUT));
-    let flags = [("out", out), ("state", state)];
-    let flags = flags.iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)));
-    flags.fold(command(verb, inputs), |command, (flag, path)| {
-        format!("{command} --{flag} {}", shell_word(path))
-    })
-}
-
-/// `firelay update --done`. It reads no values of the spec.
-pub fn done_command(inputs: &Inputs, out: &Path, state: Option<&Path>) -> String {
-    let mut inputs = inputs.clone();
-    inputs.spec.set.clear();
-    command_of_tree("update", &inputs, out, state) + " --done"
 }

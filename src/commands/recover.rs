@@ -7,9 +7,10 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use super::{
+    command_line::{command_of_tree, done_command},
     failure::{Failure, shell_word},
     plan::unpacked,
-    project::{Project, command_of_tree, did_you_mean, done_command},
+    project::{Project, did_you_mean},
     state::{State, earlier_scripts},
     streams,
 };

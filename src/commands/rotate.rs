@@ -8,8 +8,9 @@ use time::OffsetDateTime;
 
 use super::{
     bundle::{bundle_path, replace_bundle, request},
+    command_line::{command_of_tree, done_command},
     failure::{Failure, shell_word},
-    project::{Project, command_of_tree, done_command},
+    project::Project,
     state::{State, pending, refuse_foreign},
     streams,
 };

@@ -10,7 +10,7 @@ use firelay_yaml::diagnostic::{self, Diagnostic, Source};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
-use super::{failure::Failure, own_files};
+use super::{command_line, failure::Failure};
 use crate::cli::OutputFormat;
 
 /// Writes data unchanged. A reader that closes its end (`firelay check | head -1`) is no failure; a full disk is one.
@@ -81,7 +81,7 @@ pub fn captured<T>(work: impl FnOnce() -> T) -> (T, String) {
 /// Prints lines for people; an error on stderr itself has no place to go.
 pub fn tell(text: impl Display) {
     let text = text.to_string();
-    let text = own_files::in_commands(&text);
+    let text = command_line::in_commands(&text);
     let capture = |lines: &mut Option<String>| lines.as_mut().map(|lines| *lines += &format!("{text}\n"));
     if CAPTURED.with_borrow_mut(capture).is_some() {
         return;

@@ -6,7 +6,8 @@ use semver::Version;
 use serde::Serialize;
 
 use super::super::{
-    project::{Project, command_of_tree, done_command},
+    command_line::{command_of_tree, done_command},
+    project::Project,
     state::Update,
 };
 use crate::{

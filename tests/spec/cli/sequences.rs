@@ -144,7 +144,7 @@ fn numbers(range: RangeInclusive<u8>) -> BTreeSet<u8> {
 }
 
 fn first() -> impl Strategy<Value = Wanted> {
-    let members = prop_oneof![2 => Just(numbers(1..=0)), 1 => Just(numbers(1..=3))];
+    let members = prop_oneof![2 => Just(BTreeSet::new()), 1 => Just(numbers(1..=3))];
     let control_planes = prop::sample::select(vec![1u8, 3, 3, 5]);
     (members, control_planes, 1u8..=3).prop_map(|(members, control_planes, workers)| Wanted {
         members,

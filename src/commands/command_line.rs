@@ -1,9 +1,9 @@
-//! Commands in messages have the files with which this call named its cluster. Beside another cluster, `firelay update --done` alone
-//! would change that one.
+//! Commands as they are typed. Those in messages have the files with which this call named its cluster: beside another cluster,
+//! `firelay update --done` alone would change that one.
 
 use std::{borrow::Cow, path::Path, sync::OnceLock};
 
-use super::project::command_of_tree;
+use super::failure::shell_word;
 use crate::cli::{IdentityArg, Inputs, OUT, SPEC, SecretsVerb, SpecArgs, Verb};
 
 /// The files of this call. Nothing where all have their usual names.
@@ -125,6 +125,37 @@ fn length(verb: &str, rest: &str) -> usize {
     let keys = rest[verb.len()..].strip_prefix(' ').unwrap_or_default();
     let word = keys.find(|next: char| !next.is_ascii_lowercase() && next != '-');
     verb.len() + 1 + word.unwrap_or(keys.len())
+}
+
+/// A verb for the same spec and bundle, as it is typed.
+pub fn command(verb: &str, inputs: &Inputs) -> String {
+    let spec = &inputs.spec;
+    let mut command = format!("firelay {verb}");
+    let mut add = |flag: &str, word: &Path| command.extend([flag, &shell_word(word)]);
+    spec.specs.iter().for_each(|path| add(" ", path));
+    spec.set.iter().for_each(|set| add(" --set ", Path::new(set)));
+    let profiles = spec.profiles.directory.iter();
+    profiles.for_each(|path| add(" --profiles ", path));
+    inputs.secrets.iter().for_each(|path| add(" --secrets ", path));
+    inputs.identity.files.iter().for_each(|path| add(" --identity ", path));
+    command + if spec.env { " --env" } else { "" }
+}
+
+/// A verb for the same spec, bundle, tree and record, as it is typed.
+pub fn command_of_tree(verb: &str, inputs: &Inputs, out: &Path, state: Option<&Path>) -> String {
+    let out = Some(out).filter(|out| *out != Path::new(OUT));
+    let flags = [("out", out), ("state", state)];
+    let flags = flags.iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)));
+    flags.fold(command(verb, inputs), |command, (flag, path)| {
+        format!("{command} --{flag} {}", shell_word(path))
+    })
+}
+
+/// `firelay update --done`. It reads no values of the spec.
+pub fn done_command(inputs: &Inputs, out: &Path, state: Option<&Path>) -> String {
+    let mut inputs = inputs.clone();
+    inputs.spec.set.clear();
+    command_of_tree("update", &inputs, out, state) + " --done"
 }
 
 #[cfg(test)]
