@@ -50,6 +50,8 @@ pub struct State {
     pub text: Option<RecordText>,
     /// The content of the file.
     written: Option<String>,
+    /// The copy in the tree, and its content.
+    copy: Option<(PathBuf, String)>,
 }
 
 impl State {
@@ -58,7 +60,12 @@ impl State {
         let path = record_path(flag, inputs);
         let written = read(&path)?;
         let text = written.as_ref().map(|text| parse(&path, text)).transpose()?;
-        Ok(Self { path, text, written })
+        Ok(Self {
+            path,
+            text,
+            written,
+            copy: None,
+        })
     }
 
     /// The same with the record of a tree that was written after this file: a run ended between the two, or somebody put an older record
@@ -72,12 +79,18 @@ impl State {
             };
         };
         let at = out.join(record::COPY);
+        let known = Some((at.clone(), copy.clone()));
+        let this = Self { copy: known, ..self };
+        this.with_copy((out, &at, &copy), last, adopts)
+    }
+
+    fn with_copy(self, (out, at, copy): (&Path, &Path, &str), last: &Manifest, adopts: bool) -> Result<Self, Failure> {
         let (path, tree) = (self.path.display(), out.display());
         match &self.written {
-            Some(own) if *own != copy && last.records.contains(&short(own)) => {
-                let newer = parse(&at, &copy)?;
+            Some(own) if own != copy && last.records.contains(&short(own)) => {
+                let newer = parse(at, copy)?;
                 if self.record().is_some_and(|record| record.may_follow(&newer.record)) {
-                    return Err(self.ambiguous(out, &at));
+                    return Err(self.ambiguous(out, at));
                 }
                 streams::tell(format_args!(
                     "{tree} is newer than {path}: a render ended before it wrote the record, or this is an older one; firelay goes on from {} \
@@ -91,7 +104,7 @@ impl State {
             }
             None if adopts => {
                 streams::tell(format_args!("{path} is made of {}", at.display()));
-                let text = Some(parse(&at, &copy)?);
+                let text = Some(parse(at, copy)?);
                 Ok(Self { text, ..self })
             }
             _ => Ok(self),
@@ -115,6 +128,12 @@ impl State {
              = help: if it is lost for good, remove {out}, and call firelay render --founded: machines that run keep their documents, and get \
              new ones with the next change"
         ))
+    }
+
+    /// The copy of the record in the tree.
+    fn copy(&self) -> Option<RecordText> {
+        let (at, copy) = self.copy.as_ref()?;
+        parse(at, copy).ok()
     }
 
     /// Whether the record is that of a tree, and not that of the file.

@@ -2,7 +2,7 @@
 
 use super::Record;
 use firelay_yaml::{
-    Node, Tree,
+    Content, Node, Tree,
     diagnostic::{Diagnostic, Source, Span},
 };
 
@@ -68,6 +68,49 @@ impl RecordText {
             node = below;
         }
         span
+    }
+
+    /// The first value below a path that a copy of the record has otherwise: its place, if it is here, and what the copy has, `out/record.yaml:12
+    /// has 10.244.0.0/16`. Machines are compared by their own paths alone.
+    pub fn difference(&self, copy: &Self, path: &[&str]) -> Option<(Option<Span>, String)> {
+        let own = path.iter().try_fold(&self.root, |node, key| node.get(key))?;
+        let theirs = path.iter().try_fold(&copy.root, |node, key| node.get(key))?;
+        let (own, theirs) = self.differing(own, copy, theirs)?;
+        let place = copy.source.place(theirs.start);
+        let line = place.rsplit_once(':').map_or(place.as_str(), |(line, _)| line);
+        Some((own, format!("{line} has {}", copy.value(theirs))))
+    }
+
+    fn differing(&self, own: &Node<'_>, copy: &Self, theirs: &Node<'_>) -> Option<(Option<Span>, Span)> {
+        match (&own.content, &theirs.content) {
+            (Content::Mapping(_), Content::Mapping(entries)) => entries
+                .iter()
+                .filter(|(key, _)| !["machines", "machineNames"].contains(&key.text().unwrap_or_default()))
+                .find_map(|(key, theirs)| match own.get(key.text()?) {
+                    Some(own) => self.differing(own, copy, theirs),
+                    None => Some((
+                        None,
+                        Span {
+                            start: key.span.start,
+                            end: theirs.span.end,
+                        },
+                    )),
+                }),
+            (Content::Sequence(own), Content::Sequence(theirs)) if own.len() == theirs.len() => {
+                let mut pairs = own.iter().zip(theirs);
+                pairs.find_map(|(own, theirs)| self.differing(own, copy, theirs))
+            }
+            _ => (self.value(own.span) != copy.value(theirs.span)).then_some((Some(own.span), theirs.span)),
+        }
+    }
+
+    fn value(&self, span: Span) -> &str {
+        let text = self
+            .source
+            .texts()
+            .first()
+            .and_then(|own| own.text.get(span.start..span.end));
+        text.unwrap_or_default().trim()
     }
 
     /// `firelay.state.yaml:12`, the line of the value at a path.

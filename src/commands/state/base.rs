@@ -253,14 +253,28 @@ pub fn refuse_foreign(state: &State, bundle: &Bundle) -> Result<(), Failure> {
     }
     match edited(record, bundle) {
         None => Ok(()),
-        Some(edited) => Err(state.refuse(&[of_edited(text, &edited)])),
+        Some(edited) => Err(state.refuse(&[of_edited(text, state.copy().as_ref(), &edited)])),
     }
 }
 
-fn of_edited(text: &RecordText, edited: &Edited) -> Diagnostic {
+/// An edited value, and what the copy in the tree has in its place.
+fn of_edited(text: &RecordText, copy: Option<&RecordText>, edited: &Edited) -> Diagnostic {
     let path: Vec<_> = edited.path.iter().map(String::as_str).collect();
-    let finding = Diagnostic::error("FL1203", "values in this record were edited by hand").at(text.span(&path));
-    finding.label(edited.reason).help(
+    let compared = if ["fixed", "machines"].contains(&path[0]) {
+        path.as_slice()
+    } else {
+        &[]
+    };
+    let difference = copy.and_then(|copy| text.difference(copy, compared));
+    let (at, reason) = match difference {
+        Some((at, theirs)) => (
+            at.unwrap_or_else(|| text.span(&path)),
+            format!("{}; {theirs}", edited.reason),
+        ),
+        None => (text.span(&path), edited.reason.to_owned()),
+    };
+    let finding = Diagnostic::error("FL1203", "values in this record were edited by hand").at(at);
+    finding.label(reason).help(
         "bring the record back from version control; firelay alone writes it. After a merge keep the lines of both sides; those of \
          a machine that both have, and the versions, of one",
     )

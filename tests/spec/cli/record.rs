@@ -261,7 +261,11 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
             "cluster: home",
             &["FL1202", "it is of home, the secrets are of prod"],
         ),
-        ("- 10.244.0.0/16", "- 10.99.0.0/16", &["FL1203"]),
+        (
+            "- 10.244.0.0/16",
+            "- 10.99.0.0/16",
+            &["FL1203", "out/record.yaml:", " has 10.244.0.0/16"],
+        ),
         ("kind: ClusterState", "kind: Secrets", &["FL1201", "`kind` is Secrets"]),
         ("machines:\n", "<<<<<<< ours\nmachines:\n", &["FL1201", "merge of git"]),
         ("generation: 1", "generation: many", &["FL0010", "firelay.state.yaml:"]),
@@ -269,9 +273,18 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
         (
             "kubernetes: \"1.36.4\"",
             "kubernetes: \"1.35.8\"",
-            &["FL1203", "`versionsDigest` is not of"],
+            &[
+                "FL1203",
+                "`versionsDigest` is not of",
+                "out/record.yaml:",
+                " has \"1.36.4\"",
+            ],
         ),
-        (founded_at, "", &["FL1203", "and of `foundedAt`"]),
+        (
+            founded_at,
+            "",
+            &["FL1203", "and of `foundedAt`", " has foundedAt: \"2026-11-25"],
+        ),
         (
             "foundedAt: \"2026-11-25",
             "foundedAt: \"2026-11-24",
@@ -285,7 +298,7 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
         (
             "roles: [control-plane]",
             "roles: [worker]",
-            &["FL1203", "`entryDigest` is not of"],
+            &["FL1203", "`entryDigest` is not of", " has control-plane"],
         ),
         (
             " issuedAt: \"20",
