@@ -96,9 +96,12 @@ impl RecordText {
                         },
                     )),
                 }),
-            (Content::Sequence(own), Content::Sequence(theirs)) if own.len() == theirs.len() => {
+            (Content::Sequence(own), Content::Sequence(theirs)) => {
                 let mut pairs = own.iter().zip(theirs);
-                pairs.find_map(|(own, theirs)| self.differing(own, copy, theirs))
+                let differing = pairs.find_map(|(own, theirs)| self.differing(own, copy, theirs));
+                // One list goes on where the other ends.
+                let ends = own.last().zip(theirs.last()).filter(|_| own.len() != theirs.len());
+                differing.or_else(|| ends.map(|(own, theirs)| (Some(own.span), theirs.span)))
             }
             _ => (self.value(own.span) != copy.value(theirs.span)).then_some((Some(own.span), theirs.span)),
         }

@@ -260,10 +260,9 @@ pub fn refuse_foreign(state: &State, bundle: &Bundle) -> Result<(), Failure> {
 /// An edited value, and what the copy in the tree has in its place.
 fn of_edited(text: &RecordText, copy: Option<&RecordText>, edited: &Edited) -> Diagnostic {
     let path: Vec<_> = edited.path.iter().map(String::as_str).collect();
-    let compared = if ["fixed", "machines"].contains(&path[0]) {
-        path.as_slice()
-    } else {
-        &[]
+    let compared = match path.as_slice() {
+        own @ (["fixed"] | ["machines", _]) => own,
+        _ => &[],
     };
     let difference = copy.and_then(|copy| text.difference(copy, compared));
     let (at, reason) = match difference {

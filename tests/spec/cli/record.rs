@@ -253,8 +253,14 @@ fn a_record_that_does_not_belong_is_refused_with_both_sides() {
     let last = genuine.rsplit_once("  worker-3:\n").unwrap().1;
     let founding = &genuine[genuine.find("founding:\n").unwrap()..genuine.find("encryption: ").unwrap()];
     let lost = &["FL1203", "`founding` does not have the digests of all settings"];
-    let cases: [(&str, &str, &[&str]); 22] = [
+    let cases: [(&str, &str, &[&str]); 24] = [
         (founding, "", lost),
+        (founding, "", &["out/record.yaml:", " has founding"]),
+        (
+            "  - 10.244.0.0/16\n",
+            "  - 10.244.0.0/16\n  - 10.99.0.0/16\n",
+            &["FL1203", "10.99.0.0/16\n", "out/record.yaml:", " has 10.244.0.0/16"],
+        ),
         ("  kubeletConfiguration: ", "  # ", lost),
         (
             "cluster: prod",
