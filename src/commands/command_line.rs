@@ -13,14 +13,18 @@ static FILES: OnceLock<Files> = OnceLock::new();
 const VERBS: [&str; 4] = ["render", "update", "plan", "secrets rotate"];
 /// It has fewer flags than the others.
 const FOUNDED: &str = "founded";
+/// `update --done` reads no values of the spec.
+const DONE: &str = " --done";
 
 /// Arguments of commands, each after a blank.
 #[derive(Debug)]
 struct Files {
     /// The specs.
     specs: String,
-    /// Spec, bundle, output directory and record.
+    /// Spec, values, bundle, output directory and record.
     all: String,
+    /// The same without values.
+    done: String,
     /// Those that `founded` takes.
     founded: String,
 }
@@ -61,7 +65,6 @@ impl Files {
         };
         let usual = Path::new(OUT);
         let mut all = inputs.clone();
-        all.spec.set.clear();
         all.spec
             .specs
             .retain(|spec| spec != Path::new(SPEC) || inputs.spec.specs.len() > 1);
@@ -80,6 +83,7 @@ impl Files {
         Self {
             specs: arguments(&specs, usual, None),
             all: arguments(&all, out, state),
+            done: arguments(&without_values(&all), out, state),
             founded: arguments(&founded, usual, state),
         }
     }
@@ -98,7 +102,11 @@ impl Files {
             return rest.to_owned();
         };
         let (verb, arguments) = rest.split_at(end);
-        let files = if founded.is_some() { &self.founded } else { &self.all };
+        let files = match founded {
+            Some(_) => &self.founded,
+            None if arguments.starts_with(DONE) => &self.done,
+            None => &self.all,
+        };
         match arguments.starts_with(|next: char| next.is_alphanumeric() || next == '-') || self.has_files(arguments) {
             true => rest.to_owned(),
             false => format!("{verb}{files}{arguments}"),
@@ -127,18 +135,27 @@ fn length(verb: &str, rest: &str) -> usize {
     verb.len() + 1 + word.unwrap_or(keys.len())
 }
 
-/// A verb for the same spec and bundle, as it is typed.
+/// A verb for the same spec and bundle, as it is typed. A value that the user has set may be secret: its key alone is shown.
 pub fn command(verb: &str, inputs: &Inputs) -> String {
     let spec = &inputs.spec;
     let mut command = format!("firelay {verb}");
     let mut add = |flag: &str, word: &Path| command.extend([flag, &shell_word(word)]);
     spec.specs.iter().for_each(|path| add(" ", path));
-    spec.set.iter().for_each(|set| add(" --set ", Path::new(set)));
+    spec.set.iter().for_each(|set| add(" --set ", Path::new(&shown(set))));
     let profiles = spec.profiles.directory.iter();
     profiles.for_each(|path| add(" --profiles ", path));
     inputs.secrets.iter().for_each(|path| add(" --secrets ", path));
     inputs.identity.files.iter().for_each(|path| add(" --identity ", path));
     command + if spec.env { " --env" } else { "" }
+}
+
+/// `PATH=…`. Versions are no secret.
+fn shown(set: &str) -> String {
+    match set.split_once('=') {
+        Some((path, _)) if path.ends_with("version") => set.to_owned(),
+        Some((path, _)) => format!("{path}=…"),
+        None => "…".to_owned(),
+    }
 }
 
 /// A verb for the same spec, bundle, tree and record, as it is typed.
@@ -151,11 +168,15 @@ pub fn command_of_tree(verb: &str, inputs: &Inputs, out: &Path, state: Option<&P
     })
 }
 
-/// `firelay update --done`. It reads no values of the spec.
+/// `firelay update --done`.
 pub fn done_command(inputs: &Inputs, out: &Path, state: Option<&Path>) -> String {
+    command_of_tree("update", &without_values(inputs), out, state) + DONE
+}
+
+fn without_values(inputs: &Inputs) -> Inputs {
     let mut inputs = inputs.clone();
     inputs.spec.set.clear();
-    command_of_tree("update", &inputs, out, state) + " --done"
+    inputs
 }
 
 #[cfg(test)]
@@ -166,19 +187,20 @@ mod tests {
     fn commands_get_files_and_sentences_stay() {
         let files = Files {
             specs: " prod.yaml".to_owned(),
-            all: " prod.yaml --out tree".to_owned(),
+            all: " prod.yaml --set 'a=…' --out tree".to_owned(),
+            done: " prod.yaml --out tree".to_owned(),
             founded: " prod.yaml".to_owned(),
         };
         for (text, expected) in [
             ("firelay update --done", "firelay update prod.yaml --out tree --done"),
             (
                 "`firelay update` in place of `firelay render`",
-                "`firelay update prod.yaml --out tree` in place of `firelay render prod.yaml --out tree`",
+                "`firelay update prod.yaml --set 'a=…' --out tree` in place of `firelay render prod.yaml --set 'a=…' --out tree`",
             ),
             ("say so: firelay founded", "say so: firelay founded prod.yaml"),
             (
                 "firelay secrets rotate ca --new-key-trusted",
-                "firelay secrets rotate ca prod.yaml --out tree --new-key-trusted",
+                "firelay secrets rotate ca prod.yaml --set 'a=…' --out tree --new-key-trusted",
             ),
             (
                 "firelay update prod.yaml --out tree, then",

@@ -8,7 +8,6 @@ use time::OffsetDateTime;
 
 use super::{
     bundle::{bundle_path, replace_bundle, request},
-    command_line::{command_of_tree, done_command},
     failure::{Failure, shell_word},
     project::Project,
     state::{State, pending, refuse_foreign},
@@ -23,6 +22,8 @@ use crate::{
     tree::{Role, TreeReader},
 };
 
+/// How machines take a step.
+const UPDATE: &str = "firelay update, run its scripts in their order, then firelay update --done";
 /// Of people and programs outside the cluster.
 const HAND_OUT: &str =
     "hand out the kubeconfigs of this step: admin.kubeconfig of the tree, and those of firelay kubeconfig anew";
@@ -33,6 +34,8 @@ const AGGREGATED: &str = "extension-apiserver-authentication";
 const UNUSED: &str = "--old-key-unused";
 /// The flag of the step after which an old CA is not enough.
 const TRUSTED: &str = "--new-key-trusted";
+/// How record and tree learn of a step that asks nothing of running machines.
+const RENDER: &str = "firelay render";
 
 /// Runs the verb.
 pub fn run(args: &SecretsRotate) -> Result<(), Failure> {
@@ -213,10 +216,10 @@ fn refuse_early(args: &SecretsRotate, state: &State, bundle: &Bundle) -> Result<
     }
     if record.bundle != bundle.fingerprint() {
         let how = match bundle.rotating() {
-            Some(Keys::BootstrapToken(_)) => render(args),
-            _ => update(args),
+            Some(Keys::BootstrapToken(_)) => RENDER,
+            _ => UPDATE,
         };
-        return early(unrendered(state, record, bundle), how);
+        return early(unrendered(state, record, bundle), how.to_owned());
     }
     let out = args.out.display();
     let Ok(tree) = TreeReader::open(&args.out) else {
@@ -238,13 +241,13 @@ fn refuse_early(args: &SecretsRotate, state: &State, bundle: &Bundle) -> Result<
     if let Some(script) = pending(&args.out, &tree.manifest) {
         return early(
             format!("{script} is there, and its machine may not have run it"),
-            format!("run all scripts in their order, then {}", done(args)),
+            "run all scripts in their order, then firelay update --done".to_owned(),
         );
     }
     if record.pending().is_some() {
         return early(
             format!("{path} says that machines may not have the last update"),
-            format!("run all scripts in their order, then {}", done(args)),
+            "run all scripts in their order, then firelay update --done".to_owned(),
         );
     }
     let confirms = |flag: &str| match flag {
@@ -331,7 +334,7 @@ impl Step {
 fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Failure> {
     let Some(kind) = keys_of(args.keys) else {
         bundle.rotate_leaves(&args.node, OffsetDateTime::now_utc());
-        return Ok(leaves(args));
+        return Ok(leaves());
     };
     let last = bundle.previous_token().and_then(|token| token.expose().split_once('.'));
     let last = last.map(|(id, _)| id.to_owned());
@@ -341,7 +344,7 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
             "documents get a new bootstrap token; running machines need nothing",
             vec![
                 token_command(args, bundle, plan),
-                render(args),
+                RENDER.to_owned(),
                 "give the new documents to what creates machines".to_owned(),
             ],
             "nothing creates machines from older documents any more",
@@ -354,38 +357,38 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
                     kubectl(args),
                     last.unwrap_or_default()
                 ),
-                render(args),
+                RENDER.to_owned(),
             ],
             "",
         ),
         (KeyKind::ServiceAccount, 1) => (
             "API servers accept tokens of the new key as well; the old one signs",
-            vec![update(args)],
+            vec![UPDATE.to_owned()],
             "every control plane has the step",
         ),
         (KeyKind::ServiceAccount, 2) => (
             "the new key signs; tokens of the old one are accepted still",
-            vec![update(args)],
+            vec![UPDATE.to_owned()],
             "no token of the old key is in use (those of pods are renewed within a day; make those of Secrets and of `kubectl create token` \
              anew): with --old-key-unused",
         ),
-        (KeyKind::ServiceAccount, _) => ("tokens of the old key are refused", vec![update(args)], ""),
+        (KeyKind::ServiceAccount, _) => ("tokens of the old key are refused", vec![UPDATE.to_owned()], ""),
         (KeyKind::Encryption, 1) => (
             "API servers read objects of the new key as well; the old one encrypts",
-            vec![update(args)],
+            vec![UPDATE.to_owned()],
             "every control plane has the step",
         ),
         (KeyKind::Encryption, 2) => (
             "the new key encrypts; objects of the old one are read still",
-            vec![update(args), rewrite(args, plan)],
+            vec![UPDATE.to_owned(), rewrite(args, plan)],
             "all of them were written again: with --old-key-unused",
         ),
-        (KeyKind::Encryption, _) => ("the old key is gone", vec![update(args)], ""),
+        (KeyKind::Encryption, _) => ("the old key is gone", vec![UPDATE.to_owned()], ""),
         (KeyKind::Authorities, 1) => (
             "machines trust new CAs as well; the old ones sign",
             vec![
                 "try the three steps on a test cluster first".to_owned(),
-                update(args),
+                UPDATE.to_owned(),
                 "wait until the ConfigMap kube-root-ca.crt has two certificates in every namespace".to_owned(),
                 restart(args),
                 HAND_OUT.to_owned(),
@@ -395,7 +398,7 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
         (KeyKind::Authorities, 2) => (
             "the new CAs sign, and machines get new keys and certificates; the old CAs are trusted still",
             vec![
-                update(args),
+                UPDATE.to_owned(),
                 "create machines that join with a token anew, after the control planes; firelay secrets token makes the token valid again"
                     .to_owned(),
                 HAND_OUT.to_owned(),
@@ -406,7 +409,7 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
         (KeyKind::Authorities, _) => (
             "the old CAs are refused",
             vec![
-                update(args),
+                UPDATE.to_owned(),
                 format!(
                     "{} --namespace kube-system delete configmap {AGGREGATED}",
                     kubectl(args)
@@ -425,29 +428,14 @@ fn go(args: &SecretsRotate, bundle: &mut Bundle, plan: &Plan) -> Result<Step, Fa
     })
 }
 
-fn leaves(args: &SecretsRotate) -> Step {
+fn leaves() -> Step {
     Step {
         number: 1,
         of: 1,
         does: "machines get new keys and certificates of the same CAs; the old ones are valid until they end",
-        now: vec![update(args)],
+        now: vec![UPDATE.to_owned()],
         next: "",
     }
-}
-
-/// How record and tree learn of a step that asks nothing of running machines.
-fn render(args: &SecretsRotate) -> String {
-    command_of_tree("render", &args.inputs, &args.out, args.state.as_deref())
-}
-
-/// How machines take a step.
-fn update(args: &SecretsRotate) -> String {
-    let update = command_of_tree("update", &args.inputs, &args.out, args.state.as_deref());
-    format!("{update}, run its scripts in their order, then {}", done(args))
-}
-
-fn done(args: &SecretsRotate) -> String {
-    done_command(&args.inputs, &args.out, args.state.as_deref())
 }
 
 /// kubectl, as the administrator of the last tree.

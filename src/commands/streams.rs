@@ -78,10 +78,13 @@ pub fn captured<T>(work: impl FnOnce() -> T) -> (T, String) {
     (done, CAPTURED.take().unwrap_or_default())
 }
 
-/// Prints lines for people; an error on stderr itself has no place to go.
+/// Prints lines for people, whose commands have the files of this call.
 pub fn tell(text: impl Display) {
-    let text = text.to_string();
-    let text = command_line::in_commands(&text);
+    print(command_line::in_commands(&text.to_string()));
+}
+
+/// An error on stderr itself has no place to go.
+fn print(text: impl Display) {
     let capture = |lines: &mut Option<String>| lines.as_mut().map(|lines| *lines += &format!("{text}\n"));
     if CAPTURED.with_borrow_mut(capture).is_some() {
         return;
@@ -93,9 +96,17 @@ pub fn tell(text: impl Display) {
 
 /// Prints findings for people on stderr; the source has the places of its secrets.
 pub fn print_findings(source: &Source, findings: &[Diagnostic]) {
+    // The excerpts stay as they are in the source.
+    let typed = |text: &String| command_line::in_commands(text).into_owned();
+    let typed = |finding: &Diagnostic| Diagnostic {
+        label: typed(&finding.label),
+        help: finding.help.as_ref().map(typed),
+        ..finding.clone()
+    };
+    let findings: Vec<_> = findings.iter().map(typed).collect();
     if !findings.is_empty() {
         let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        tell(diagnostic::render(source, findings, color).trim_end());
+        print(diagnostic::render(source, &findings, color).trim_end());
     }
 }
 

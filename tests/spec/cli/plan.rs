@@ -172,6 +172,52 @@ fn secrets_are_not_shown() {
     }
 }
 
+/// Commands in messages and reports name the keys that were set, and no value but versions.
+#[test]
+fn values_of_the_command_line_are_not_shown_in_commands() {
+    let desk = founded("ha-ubuntu");
+    let secret = r#"runtime.registries=[{ host: r.lan, mirrors: [{ url: "https://r.lan", auth: { username: u, password: hunter2 } }] }]"#;
+    let backup = "etcd.backup={ every: 6h }";
+    let old = "kubernetes.version=1.34.11";
+    let set = ["--set", secret, "--set", backup, "--set", "platform=openstack"];
+    let run = |verb: &[&str]| {
+        let ran = desk.run(&[verb, &set].concat());
+        assert!(
+            !ran.stdout.contains("hunter2") && !ran.stderr.contains("hunter2"),
+            "{ran:?}"
+        );
+        ran
+    };
+    assert_eq!(run(&["render", "--refound", "--set", old]).code, 0);
+    assert_eq!(desk.run(&["founded"]).code, 0);
+    let several = run(&["plan", "--set", "kubernetes.version=1.37.1"]);
+    let typed =
+        "--set 'runtime.registries=…' --set 'etcd.backup=…' --set 'platform=…' --set kubernetes.version=1.35.8\n";
+    assert!(several.code == 3 && several.stdout.contains(typed), "{several:?}");
+    let lost = [
+        "recover",
+        "--snapshot",
+        "/var/backups/etcd/a.db",
+        "--on",
+        "cp1",
+        "--lost",
+        "cp2",
+        "--lost",
+        "cp3",
+    ];
+    let recovered = run(&lost);
+    assert!(
+        recovered.stdout.contains("--set 'runtime.registries=…'"),
+        "{recovered:?}"
+    );
+    let rotated = run(&["secrets", "rotate", "leaves"]);
+    assert!(
+        rotated.stderr.contains("firelay update --set 'runtime.registries=…'"),
+        "{rotated:?}"
+    );
+    assert!(rotated.stderr.contains("then firelay update --done\n"), "{rotated:?}");
+}
+
 /// Long values are shortened where they are shown. When a value goes, the spec no longer says that it came from the environment.
 #[test]
 fn values_from_the_environment_are_shown_neither_shortened_nor_when_they_go() {

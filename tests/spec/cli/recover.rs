@@ -41,7 +41,7 @@ fn the_member_that_took_the_snapshot_founds_etcd_and_the_others_join_one_after_t
         (
             String::new(),
             vec![
-                "firelay render cluster.yaml --set 'etcd.backup={ every: 6h }' --set platform=metal --founded --replace cp3"
+                "firelay render cluster.yaml --set 'etcd.backup=…' --set 'platform=…' --founded --replace cp3"
                     .to_owned(),
                 "kubectl --kubeconfig out/admin.kubeconfig delete node cp3".to_owned()
             ]
