@@ -592,7 +592,7 @@ fn names_and_ends_of_certificates_change_in_place_with_new_keys() {
         assert!(ran.code == 0 && ran.stdout.contains(way), "{ran:?}");
     }
     let ran = desk.run(&["plan", "--set", names]);
-    let help = "= help: run firelay secrets rotate leaves first: with new keys";
+    let help = "= help: run firelay secrets rotate leaves --set 'pki.extraSans=…' first: with new keys";
     assert!(ran.stderr.contains("FL1221") && ran.stderr.contains(help), "{ran:?}");
     let both = ["--set", names, "--set", "packages=[htop]"];
     let ran = desk.run(&[&["plan"], &both[..]].concat());

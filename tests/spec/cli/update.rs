@@ -662,7 +662,8 @@ fn a_render_tells_of_documents_that_another_clone_rendered() {
     let plan = own("plan");
     assert!(plan.stdout.contains("  ~ worker-3: to update in place"), "{plan:?}");
     let ran = own("render");
-    let text = "another clone rendered the new documents of worker-1, worker-2, worker-3 first: if by `firelay update --out mine`";
+    let text = "another clone rendered the new documents of worker-1, worker-2, worker-3 first: if by \
+                `firelay update --set 'nodes[worker-{1..3}].labels.tier=…' --out mine`";
     assert!(ran.code == 0 && ran.stderr.contains(text), "{ran:?}");
     // A third change is refused in the tree of scripts, which no render makes again.
     let other = ["--set", "nodes[worker-{1..3}].labels.tier=two"];
