@@ -71,9 +71,6 @@ pub struct MachineChange {
     /// The record has its document already: another render made it, and the tree in place is older.
     #[serde(skip)]
     pub known: bool,
-    /// The machine that gets its address or its name: this one is removed before that one comes.
-    #[serde(skip)]
-    pub heir: Option<String>,
 }
 
 impl MachineChange {
@@ -89,7 +86,6 @@ impl MachineChange {
             reason: None,
             moves: false,
             known: false,
-            heir: None,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{plan::Limit, tree::Role};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
-    /// `inPlace`, `add`, `replace` or `remove`.
+    /// `inPlace`, `add` or `replace`.
     pub action: Action,
     /// The kind of the machines.
     pub of: Member,
@@ -52,20 +52,18 @@ impl Member {
 }
 
 /// The steps in their order. Running members are updated first, as the first control plane brings the cluster to its new version.
-/// Others are added before some are replaced, so that a quorum bears the loss of one, and removed last. One whose address or name another
-/// machine gets is removed before that one comes. New workers come after the control planes: no kubelet is newer than an API server.
+/// Others are added before some are replaced, so that a quorum bears the loss of one. New workers come after the control planes: no
+/// kubelet is newer than an API server. A machine that goes has left before: FL1218 asks for that.
 /// `manifests` names the control plane that applies them, when all API servers know their kinds.
 pub fn steps(changes: &[MachineChange], limit: Limit, manifests: Option<&str>) -> Vec<Step> {
-    let of = |member: Member| changes.iter().filter(move |change| Member::of(&change.roles) == member);
-    let going: Vec<_> = changes.iter().filter(|change| change.heir.is_some()).collect();
+    let stays = |change: &&MachineChange| change.action != Action::Remove;
+    let of =
+        |member: Member| { changes.iter().filter(stays) }.filter(move |change| Member::of(&change.roles) == member);
+    let acting = |member, action| of(member).filter(move |change| change.action == action);
     let mut steps = Vec::new();
     for member in [Member::Etcd, Member::ControlPlane] {
-        for action in [Action::InPlace, Action::Add, Action::Replace, Action::Remove] {
-            let acting = of(member).filter(|change| change.action == action && !goes_before(change, changes));
-            for change in acting {
-                steps.extend(removed_before(&[change], &going));
-                steps.push(step(action, member, [change]));
-            }
+        for action in [Action::InPlace, Action::Add, Action::Replace] {
+            steps.extend(acting(member, action).map(|change| step(action, member, [change])));
         }
     }
     steps.extend(manifests.map(|name| Step {
@@ -78,35 +76,12 @@ pub fn steps(changes: &[MachineChange], limit: Limit, manifests: Option<&str>) -
         (Action::InPlace, limit.of(workers)),
         (Action::Add, usize::MAX),
         (Action::Replace, limit.of(workers)),
-        (Action::Remove, limit.of(workers)),
     ] {
-        let acting = of(Member::Worker).filter(|change| change.action == action && !goes_before(change, changes));
-        let acting: Vec<_> = acting.collect();
-        for part in acting.chunks(most.min(acting.len().max(1))) {
-            steps.extend(removed_before(part, &going));
-            steps.push(step(action, Member::Worker, part.iter().copied()));
-        }
+        let acting: Vec<_> = acting(Member::Worker, action).collect();
+        let parts = acting.chunks(most.min(acting.len().max(1)));
+        steps.extend(parts.map(|part| step(action, Member::Worker, part.iter().copied())));
     }
     steps
-}
-
-/// The steps that remove machines before others get their addresses or names.
-fn removed_before(machines: &[&MachineChange], going: &[&MachineChange]) -> Vec<Step> {
-    let goes = |gone: &&&MachineChange| machines.iter().any(|machine| is_heir(machine, gone));
-    let gone = going.iter().filter(goes);
-    gone.map(|gone| step(Action::Remove, Member::of(&gone.roles), [*gone]))
-        .collect()
-}
-
-/// Whether a machine that goes has its step before the one that gets its address or name.
-fn goes_before(gone: &MachineChange, changes: &[MachineChange]) -> bool {
-    let comes = |own: &&MachineChange| matches!(own.action, Action::InPlace | Action::Add | Action::Replace);
-    gone.heir.is_some() && changes.iter().filter(comes).any(|own| is_heir(own, gone))
-}
-
-/// Whether a machine gets the address or the name of one that goes.
-fn is_heir(machine: &MachineChange, gone: &MachineChange) -> bool {
-    machine.action != Action::Remove && gone.heir.as_ref() == Some(&machine.name)
 }
 
 fn step<'c>(action: Action, of: Member, machines: impl IntoIterator<Item = &'c MachineChange>) -> Step {
@@ -141,7 +116,10 @@ mod tests {
                 stacked,
                 ..Self::default()
             };
-            for change in changes.iter().filter(|change| change.action != Action::Add) {
+            for change in changes
+                .iter()
+                .filter(|change| !matches!(change.action, Action::Add | Action::Remove))
+            {
                 cluster.join(Member::of(&change.roles), &change.name);
             }
             cluster
@@ -162,7 +140,7 @@ mod tests {
             }
         }
 
-        /// The machines of a step go away, without warning, and come back unless they are removed.
+        /// The machines of a step go away, without warning, and come back.
         fn take(&mut self, step: &Step, most: usize) {
             let away: BTreeSet<_> = step.machines.iter().cloned().collect();
             let adds = step.action == Action::Add;
@@ -177,14 +155,7 @@ mod tests {
                 assert!(self.workers.intersection(&away).count() <= most, "{step:?} of {self:?}");
             }
             for name in &away {
-                match step.action {
-                    Action::Remove => {
-                        for set in [&mut self.etcd, &mut self.servers, &mut self.workers] {
-                            set.remove(name);
-                        }
-                    }
-                    _ => self.join(step.of, name),
-                }
+                self.join(step.of, name);
             }
         }
     }
@@ -220,24 +191,13 @@ mod tests {
             let keeps = |all: &[MachineChange]| all.iter().any(|one| !matches!(one.action, Action::Remove | Action::Add));
             prop_assume!(keeps(&servers) && (stacked || keeps(&members)));
             let mut changes = servers;
-            // A rename: the last one that comes gets the address of the first that goes.
-            let renamed = changes.iter().rfind(|one| one.action == Action::Add).map(|one| one.name.clone());
-            let gone = changes.iter_mut().find(|one| one.action == Action::Remove);
-            let renamed = gone.map(|gone| gone.heir.clone_from(&renamed)).and(renamed);
             changes.extend(workers);
             if !stacked {
                 changes.extend(members);
             }
-            let most = Limit::Percent(percent).of(changes.iter().filter(|change| Member::of(&change.roles) == Member::Worker && change.action != Action::Add).count());
+            let most = Limit::Percent(percent).of(changes.iter().filter(|change| Member::of(&change.roles) == Member::Worker && !matches!(change.action, Action::Add | Action::Remove)).count());
             let mut cluster = Cluster::of(&changes, stacked);
             let sequence = steps(&changes, Limit::Percent(percent), None);
-            let at = |wanted: &dyn Fn(&MachineChange) -> bool| {
-                let one = changes.iter().find(|one| wanted(one)).map(|one| &one.name);
-                sequence.iter().position(|step| step.machines.first() == one)
-            };
-            if renamed.is_some() {
-                prop_assert!(at(&|one| one.heir.is_some()) < at(&|one| Some(&one.name) == renamed.as_ref()), "{:?}", sequence);
-            }
             for step in &sequence {
                 cluster.take(step, most);
             }
@@ -245,23 +205,7 @@ mod tests {
             let left: BTreeSet<_> = cluster.etcd.iter().chain(&cluster.servers).chain(&cluster.workers).cloned().collect();
             prop_assert_eq!(left, wanted);
             let touched: usize = sequence.iter().map(|step| step.machines.len()).sum();
-            prop_assert_eq!(touched, changes.iter().filter(|change| !matches!(change.action, Action::None | Action::Document)).count());
-        }
-    }
-
-    #[test]
-    fn a_machine_goes_before_one_with_its_name_comes() {
-        let change = |role, action, heir: Option<&str>| MachineChange {
-            action,
-            heir: heir.map(str::to_owned),
-            ..MachineChange::none("one", &[role], false)
-        };
-        let roles = [Role::Etcd, Role::ControlPlane, Role::Worker];
-        for (old, new) in roles.into_iter().flat_map(|old| roles.map(|new| (old, new))) {
-            let changes = [change(new, Action::Add, None), change(old, Action::Remove, Some("one"))];
-            let sequence = steps(&changes, Limit::Number(1), None);
-            let actions: Vec<_> = sequence.iter().map(|step| step.action).collect();
-            assert_eq!(actions, [Action::Remove, Action::Add], "{old:?} {new:?}");
+            prop_assert_eq!(touched, changes.iter().filter(|change| !matches!(change.action, Action::None | Action::Document | Action::Remove)).count());
         }
     }
 

@@ -7,6 +7,7 @@ use super::{assembly::Assembly, failure::Failure, known_secrets::KeyHolder, proj
 use crate::{
     changes::founding::{Applied, FOUNDING, SecretValues},
     delivery::{Artifact, ArtifactFile, Manifest, ManifestFile},
+    encoding::sha256_hex,
     node::{NodeFile, on_one_line},
     pki::NodePki,
     plan::NodePlan,
@@ -71,6 +72,13 @@ impl<'n> Documents<'n> {
             .chain(boot)
             .collect()
     }
+}
+
+/// A file with its size and digest.
+pub(super) fn described((mut file, bytes): (ManifestFile, &[u8])) -> (ManifestFile, &[u8]) {
+    file.bytes = bytes.len() as u64;
+    file.sha256 = sha256_hex(bytes);
+    (file, bytes)
 }
 
 /// The lines with the base64 of PEM files. A key that the audit does not know of this machine is not among them.

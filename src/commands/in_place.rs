@@ -17,8 +17,8 @@ use super::{
     plan::{self, Pair},
     project::Project,
     state::{
-        Apply, Applying, ORDER, SETTINGS_ALONE, Update, copied, earlier_scripts, earlier_updates, same_cluster,
-        tell_earlier_scripts, update_directory,
+        Apply, Applying, ORDER, RENDER_FORMER, SETTINGS_ALONE, Update, copied, earlier_scripts, earlier_updates,
+        same_cluster, tell_earlier_scripts, update_directory,
     },
     streams::{self, counted},
 };
@@ -49,9 +49,8 @@ pub(super) fn applying(args: &cli::Update) -> Applying {
 /// There is no tree of an earlier render.
 pub(super) fn missing(out: &Path) -> Failure {
     Failure::Io(format!(
-        "{} has no tree of an earlier render: the files of the running machines are not known\n  \
-         = help: bring spec and record back as they were (git checkout), render them into a directory, go to the new spec again, and \
-         name that directory with --from",
+        "{} has no tree of an earlier render: the files of the running machines are not known\n  = help: {RENDER_FORMER}; or name another \
+         directory that has that tree with --from",
         out.display()
     ))
 }
@@ -250,9 +249,6 @@ impl<'a> Base<'a> {
             Ok((change, pair))
         })?;
         update.refuse_damaged(Some(&last))?;
-        let is_missing = |change: &&MachineChange| change.action == Action::Unknown && !old.contains_key(&change.name);
-        let missing = changes.iter().map(|(change, _)| change).filter(is_missing);
-        update.refuse_missing(&self.root, missing.map(|change| change.name.as_str()))?;
         let mut explained: Vec<_> = changes.iter().map(|(change, _)| change.clone()).collect();
         plan::configure(project, update, Some((&self.manifest, &self.root)), &mut explained);
         plan::explain(project, &mut explained)?;

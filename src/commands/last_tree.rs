@@ -84,11 +84,6 @@ impl<'a> LastTree<'a> {
     }
 }
 
-/// Whether a tree keeps settings of the founder: a render of all machines wrote it.
-pub fn has_settings(manifest: &Manifest) -> bool {
-    manifest.files.iter().any(|file| file.path == FOUNDING)
-}
-
 /// The settings that only the founder applies, as a tree keeps them. A file that was edited makes a plan less precise, and refuses nothing.
 pub fn settings(manifest: &Manifest, root: &Path) -> Option<Applied> {
     let last = LastTree::new(manifest, root);

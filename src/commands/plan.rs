@@ -40,7 +40,7 @@ pub fn run(args: &Plan) -> Result<(), Failure> {
 }
 
 /// The machines that run, compared with the record. Nobody else knows what is in the cluster.
-fn drift(args: &Plan, update: &Update<'_>) -> Result<Vec<Diagnostic>, Failure> {
+fn drift(args: &Plan, project: &Project, update: &Update<'_>) -> Result<Vec<Diagnostic>, Failure> {
     let kubeconfig = args.kubeconfig.as_deref().map(|path| (path, args.context.as_deref()));
     if kubeconfig.is_none() && args.from.is_empty() {
         return Ok(Vec::new());
@@ -54,8 +54,9 @@ fn drift(args: &Plan, update: &Update<'_>) -> Result<Vec<Diagnostic>, Failure> {
     read_cluster(&args.from, kubeconfig, &mut source)?;
     let (objects, broken) = Objects::read(&source, 0);
     let removed = update.removed();
+    let has_namesake = |name: &str| project.plan.nodes.iter().any(|node| node.name == name);
     let gone: Vec<_> = { removed.iter() }
-        .filter(|own| !own.pool && own.heir.as_ref() != Some(&own.name))
+        .filter(|own| !own.pool && !has_namesake(&own.name))
         .map(|own| own.name.as_str())
         .collect();
     match broken.is_empty() {
@@ -101,10 +102,12 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     update.tell_unrecorded();
     update.tell_founded_anew();
     update.tell_administrator();
-    update.check_members(&changes);
+    if update.check_unknown(&args.out, &changes) {
+        update.check_members(&changes);
+    }
     update.check_upgrade(&changes);
     update.check_configuration(&changes);
-    update.findings.extend(drift(args, &update)?);
+    update.findings.extend(drift(args, &project, &update)?);
     update.accept();
     let counts = Counts::of(&changes, update.applied_manifests().is_some());
     let upgrades = route::upgrades(&project, &update, args);
@@ -114,6 +117,9 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     match earlier_scripts(manifest, &args.out) {
         Some(folders) => tell_earlier_scripts(&folders),
         None => update.tell_pending(),
+    }
+    if !counts.is_empty() {
+        update.tell_unfounded();
     }
     let changes = args.detailed_exitcode && !counts.is_empty();
     Ok(match update.verdict(&update.findings) {

@@ -21,7 +21,6 @@ use super::{
     git,
     in_place::{self as scripts, Base},
     kept::{self, Group},
-    last_tree::has_settings,
     measure::{self, Basis},
     plan, progress,
     project::Project,
@@ -90,8 +89,18 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         .transpose()?;
     let changes = match &scripts {
         Some(scripts) => scripts.changes().to_vec(),
-        None => changes_of_documents(&args.out, &project, &update, (&tree, &manifest))?,
+        None => without_known(plan::changed_machines(
+            &project,
+            &update,
+            (&args.out, &tree, &manifest),
+        )?),
     };
+    let former = in_place
+        .and_then(|in_place| in_place.from.as_deref())
+        .unwrap_or(&args.out);
+    if !update.check_unknown(former, &changes) {
+        update.refuse_forbidden()?;
+    }
     let members = scripts.as_ref().map_or_else(|| replaced(&changes), |_| changes.clone());
     update.check_members(&members);
     update.check_upgrade(&changes);
@@ -113,28 +122,10 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
     }
 }
 
-/// The changes of documents that no script brings to machines. Refuses a machine of which a tree of all machines has no document:
-/// after this render no update would find its change.
-fn changes_of_documents(
-    out: &Path,
-    project: &Project,
-    update: &Update<'_>,
-    (tree, manifest): (&TreeWriter, &Manifest),
-) -> Result<Vec<MachineChange>, Failure> {
-    let changes = plan::changed_machines(project, update, (out, tree, manifest))?;
-    if tree.last().is_some_and(has_settings) {
-        let missing = changes.iter().filter(|change| change.action == Action::Unknown);
-        update.refuse_missing(out, missing.map(|change| change.name.as_str()))?;
-    }
+/// Leaves machines out with documents that another clone rendered, and tells of them. If it was an update, their scripts are there.
+fn without_known(changes: Vec<MachineChange>) -> Vec<MachineChange> {
     let (known, changes): (Vec<_>, Vec<_>) = changes.into_iter().partition(|change| change.known);
-    tell_known(&known);
-    Ok(changes)
-}
-
-/// Tells of machines with documents that another clone rendered. If it was an update, their scripts are there.
-fn tell_known(changes: &[MachineChange]) {
-    let names: Vec<_> = changes
-        .iter()
+    let names: Vec<_> = { known.iter() }
         .filter(|change| change.in_place())
         .map(|change| change.name.as_str())
         .collect();
@@ -145,6 +136,7 @@ fn tell_known(changes: &[MachineChange]) {
             record::listed(&names)
         ));
     }
+    changes
 }
 
 /// Tells of running machines whose documents have changed: nothing brings these to them.

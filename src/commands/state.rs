@@ -14,6 +14,7 @@ pub use base::{
     AHEAD, ORDER, SETTINGS_ALONE, earlier_scripts, earlier_updates, pending, refuse_foreign, same_cluster,
     tell_earlier_scripts, update_directory,
 };
+pub use findings::RENDER_FORMER;
 pub use update::{Apply, Applying, Render as Rendering, Update, whole_second};
 
 use super::{bundle::is_missing, failure::Failure, input, project::refusal, streams};

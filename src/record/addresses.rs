@@ -118,9 +118,3 @@ pub fn holder(plan: &Plan) -> Role {
         false => Role::ControlPlane,
     }
 }
-
-/// The machine that gets an address of another one.
-pub fn heir<'p>(plan: &'p Plan, name: &str, own: &MachineRecord) -> Option<&'p NodePlan> {
-    let mut others = plan.nodes.iter().filter(|node| node.name != name);
-    others.find(|node| node.addresses.iter().any(|address| own.addresses.contains(address)))
-}

@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
 
-pub use addresses::heir;
 pub use digests::Edited;
 pub use document::{RecordText, Refused};
 pub use pending::Pending;

@@ -32,9 +32,9 @@ pub fn changed_values(change: &Change<'_>) -> Vec<String> {
 }
 
 /// Codes of findings that a person may override.
-pub const OVERRIDABLE: [&str; 19] = [
-    "FL0209", "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222", "FL1223",
-    "FL1224", "FL1225", "FL1227", "FL1228", "FL1229", "FL1230", "FL1240", "FL1241",
+pub const OVERRIDABLE: [&str; 20] = [
+    "FL0209", "FL1207", "FL1211", "FL1212", "FL1213", "FL1214", "FL1215", "FL1216", "FL1217", "FL1218", "FL1222",
+    "FL1223", "FL1224", "FL1225", "FL1227", "FL1228", "FL1229", "FL1230", "FL1240", "FL1241",
 ];
 
 /// The endpoint is in kubeconfigs of every machine, in kube-proxy's, and in the API servers' certificates.

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::super::{
     assembly::Assembly,
-    documents::Documents,
+    documents::{Documents, described},
     failure::Failure,
     kept,
     last_tree::{LastTree, settings},
@@ -34,7 +34,6 @@ use crate::{
         founding::{Applied, SecretValues},
         registration,
     },
-    encoding::sha256_hex,
     node::{ARTIFACTS, FETCHED, MANIFESTS, kubeadm::INIT},
     plan::{ManifestPlan, NodePlan},
     record::{self, ValueDigests},
@@ -328,12 +327,6 @@ pub(in super::super) fn last_machines(last: &LastTree<'_>, nodes: &[&NodePlan]) 
         machines.remove(&damage.node);
     }
     Ok(machines)
-}
-
-fn described((mut file, bytes): (ManifestFile, &[u8])) -> (ManifestFile, &[u8]) {
-    file.bytes = bytes.len() as u64;
-    file.sha256 = sha256_hex(bytes);
-    (file, bytes)
 }
 
 pub(in super::super) fn changed(

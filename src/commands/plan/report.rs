@@ -246,7 +246,6 @@ impl<'a> Report<'a> {
 pub(in super::super) fn verb(action: Action) -> &'static str {
     match action {
         Action::Add => "add",
-        Action::Remove => "remove",
         Action::InPlace => "update",
         _ => "replace",
     }

@@ -1,4 +1,5 @@
-//! An upgrade over several minors of Kubernetes: each minor is an update of its own, with the versions that belong to it.
+//! An upgrade that takes several updates: each minor of Kubernetes is one of its own, with the versions that belong to it, and external
+//! etcd follows where the running minor does not go with the new one.
 
 use firelay_base::table::bold;
 use firelay_yaml::diagnostic::Severity;
@@ -13,7 +14,7 @@ use super::super::{
 use crate::{
     cli::{self, Inputs},
     plan::{self, Plan},
-    record::{MINOR_STEPS, Record},
+    record::Record,
 };
 
 /// The values of the spec that differ between the updates.
@@ -50,14 +51,17 @@ struct Program {
 /// Versions of programs by name.
 type Programs = Vec<(String, Version)>;
 
-/// The updates from the version of the record to that of the spec, if a minor lies between and nobody accepted to skip it.
+/// A minor that would be skipped, and etcd that does not go with the running minor.
+const DIVIDED: [&str; 2] = ["FL1212", "FL1214"];
+
+/// The updates from the version of the record to that of the spec, if one does not lead there and nobody accepted it.
 pub(super) fn upgrades(project: &Project, update: &Update<'_>, args: &cli::Plan) -> Vec<Upgrade> {
-    let is_skipped = update.findings.iter().any(|finding| finding.code == "FL1212");
-    let Some(base) = update.base().filter(|_| is_skipped) else {
+    let is_divided = update.findings.iter().any(|finding| DIVIDED.contains(&finding.code));
+    let Some(base) = update.base().filter(|_| is_divided) else {
         return Vec::new();
     };
     let (old, new) = (&base.kubernetes, &project.plan.kubernetes.version);
-    if old.major != new.major || new.minor <= old.minor + MINOR_STEPS {
+    if old.major != new.major {
         return Vec::new();
     }
     let (mut last, mut programs) = (old.clone(), of_record(base));
@@ -77,7 +81,10 @@ pub(super) fn upgrades(project: &Project, update: &Update<'_>, args: &cli::Plan)
             last.clone_from(&version);
         }
     }
-    upgrades
+    match upgrades.len() {
+        1 => Vec::new(),
+        _ => upgrades,
+    }
 }
 
 /// The version that external etcd keeps while Kubernetes changes: its members come first, and API servers of the old minor would use the new
@@ -183,7 +190,7 @@ pub(super) fn text(upgrades: &[Upgrade]) -> Vec<String> {
         return Vec::new();
     }
     let head = format!(
-        "No minor is skipped: {} updates lead there; go on when all machines have the version before:",
+        "{} updates lead there; go on when all machines have the version before:",
         upgrades.len()
     );
     let one = |(number, upgrade): (usize, &Upgrade)| {

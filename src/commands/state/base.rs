@@ -107,26 +107,6 @@ impl Update<'_> {
         damaged.iter().take(SHOWN).map(one).collect()
     }
 
-    /// Refuses to write scripts that leave a machine out: the record has its document, and the tree that is compared does not.
-    pub fn refuse_missing<'c>(&self, root: &Path, names: impl Iterator<Item = &'c str>) -> Result<(), Failure> {
-        let findings = names.take(SHOWN).map(|name| self.without_document(root, name));
-        let findings: Vec<_> = findings.collect();
-        match findings.is_empty() {
-            true => Ok(()),
-            false => Err(self.state.refuse(&findings)),
-        }
-    }
-
-    fn without_document(&self, root: &Path, name: &str) -> Diagnostic {
-        let text = self.state.text.as_ref();
-        let message = format!("{} has no document of {name}, and the record has one", root.display());
-        let finding = Diagnostic::error("FL1206", message).at(text.map(|text| text.span(&["machines", name])));
-        finding.label(format!("another render made it: without it nobody knows what differs on {name}")).help(format!(
-            "render the commit that brought this line, after a merge that of the merge, with its bundle and record, into a directory of its own, and name that: firelay \
-             update --from DIR, with --node {name} if the others have their scripts; or create it anew: --replace {name}"
-        ))
-    }
-
     fn stale(&self, machines: &[Contradiction]) -> Vec<Diagnostic> {
         let out = self.render.out.display();
         let text = self.state.text.as_ref();

@@ -1,6 +1,6 @@
 //! Findings about a change of a running cluster: which are refused, and which `--accept` overrides.
 
-use std::collections::BTreeSet;
+use std::path::Path;
 
 use firelay_yaml::diagnostic::{self, Diagnostic};
 use time::OffsetDateTime;
@@ -10,11 +10,17 @@ use super::{
     Apply, Rendering, Update, whole_second,
 };
 use crate::{
+    changes::{Action, MachineChange},
     plan::NodePlan,
-    record::{self, Accepted, Applied, Change, OVERRIDABLE},
+    record::{self, Accepted, Applied, Change},
     redact::redact_spec,
     secrets::KeyKind,
 };
+
+/// How the last documents are made again.
+pub const RENDER_FORMER: &str = "bring spec and bundle of the last render back (git stash), render, bring the change again (git stash pop), and call `firelay update`";
+/// A change of a machine whose last document is not there.
+const UNKNOWN: &str = "FL1207";
 
 impl Update<'_> {
     fn change(&self) -> Option<Change<'_>> {
@@ -128,6 +134,31 @@ impl Update<'_> {
         ))
     }
 
+    /// Judges changes of machines whose last documents the tree does not have: no script would bring these changes. Returns whether the
+    /// changes of other machines can be judged.
+    pub fn check_unknown(&mut self, root: &Path, changes: &[MachineChange]) -> bool {
+        let names = changes.iter().filter(|change| change.action == Action::Unknown);
+        let names: Vec<_> = names.map(|change| change.name.as_str()).collect();
+        let Some(first) = names.first().filter(|_| self.is_founded()) else {
+            return true;
+        };
+        let message = format!(
+            "{} has no last document of {}, whose documents change",
+            root.display(),
+            record::listed(&names)
+        );
+        let label = format!(
+            "the record has them ({}): what differs on these machines is not known",
+            self.line(first)
+        );
+        let finding = Diagnostic::error(UNKNOWN, message).label(label).help(format!(
+            "{RENDER_FORMER}; for a machine that is created anew: --replace {first}; with --accept {UNKNOWN} machines that run keep their \
+             documents"
+        ));
+        self.findings.push(finding);
+        self.render.args.accept.iter().any(|code| code == UNKNOWN)
+    }
+
     /// Refuses a change that the running cluster cannot take, unless somebody accepts it.
     pub fn refuse_forbidden(&mut self) -> Result<(), Failure> {
         self.accept();
@@ -135,7 +166,7 @@ impl Update<'_> {
         if !findings.is_empty() {
             print_findings(&redact_spec(&self.render.project.spec), &findings);
         }
-        self.verdict(&findings)
+        self.verdict_with("\n  = help: `firelay plan` shows the whole change", &findings)
     }
 
     /// Takes the findings out that `--accept` overrides, and notes them in the record.
@@ -162,34 +193,21 @@ impl Update<'_> {
 
     /// Exit code 3 for an error that nobody accepted.
     pub fn verdict(&self, findings: &[Diagnostic]) -> Result<(), Failure> {
-        match diagnostic::refuse(findings) {
-            true => Err(Failure::Refused(self.forbidden(findings))),
-            false => Ok(()),
-        }
+        self.verdict_with("", findings)
     }
 
-    fn forbidden(&self, findings: &[Diagnostic]) -> String {
-        let errors = findings
-            .iter()
-            .filter(|finding| finding.severity == diagnostic::Severity::Error);
-        let codes: BTreeSet<_> = errors
-            .map(|finding| finding.code)
-            .filter(|code| OVERRIDABLE.contains(code))
-            .collect();
-        let flags: Vec<_> = codes.iter().map(|code| format!("--accept {code}")).collect();
-        let help = match flags.is_empty() {
-            true => String::new(),
-            false => format!(
-                "\n  = help: `firelay plan` shows the whole change; {} overrides, and is written to the record",
-                flags.join(" ")
-            ),
-        };
+    fn verdict_with(&self, help: &str, findings: &[Diagnostic]) -> Result<(), Failure> {
         let name = self.render.project.spec.name();
         let reason = match self.is_founded() {
             true => "the running cluster cannot take this change",
             false => "a new cluster should not begin so",
         };
-        format!("{name} is refused: {reason}; nothing was written{help}")
+        match diagnostic::refuse(findings) {
+            true => Err(Failure::Refused(format!(
+                "{name} is refused: {reason}; nothing was written{help}"
+            ))),
+            false => Ok(()),
+        }
     }
 
     /// Refuses to print a document whose date would be in no record, since the next one would have another date.

@@ -9,7 +9,14 @@ use firelay_yaml::diagnostic::Diagnostic;
 use time::{Duration, OffsetDateTime};
 
 use super::{
-    super::{assembly::Assembly, documents, failure::Failure, last_tree::settings, project::Project, streams},
+    super::{
+        assembly::Assembly,
+        documents::{self, Documents, described},
+        failure::Failure,
+        last_tree::settings,
+        project::Project,
+        streams,
+    },
     State,
     base::{
         before, behind, contradiction, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded, unrecorded,
@@ -411,6 +418,16 @@ impl<'a> Update<'a> {
         }
     }
 
+    /// Tells that a cluster with a record is not founded: no script brings a change to its machines.
+    pub fn tell_unfounded(&self) {
+        if self.base.is_some() && self.next.founded_at.is_none() && !self.render.args.refound {
+            streams::tell(format_args!(
+                "{} is not founded yet: machines take their documents at the first boot; if the cluster runs, say so first: firelay founded",
+                self.render.project.plan.name
+            ));
+        }
+    }
+
     /// Tells of an upgrade that nobody has said is over, where no script is left that shows it.
     pub fn tell_pending(&self) {
         let pending = self.base.as_ref().and_then(|base| base.pending());
@@ -512,11 +529,36 @@ impl<'a> Update<'a> {
         }
         let in_tree = self.tree.get(&node.name).is_some_and(|own| own.digest == base.digest);
         let out = self.render.out.display();
-        let reason = format!(
-            "{out} has not the document of the record, so that the files that differ are not known: bring the tree of \
-                 the last render, or render the spec of the record into {out} first"
-        );
+        if !in_tree
+            && self
+                .founding_digest(node)
+                .is_ok_and(|own| own.as_ref() == Some(&base.digest))
+        {
+            let reason = "since the founding it has no kubeadm init";
+            return Some(change.whole(Action::Document, reason.to_owned()));
+        }
+        let reason = format!("{out} does not have the document of the record: the files that differ are not known");
         (!in_tree).then(|| change.whole(Action::Unknown, reason))
+    }
+
+    /// The digest of the founder's document before the founding, which a record without a render since then has.
+    fn founding_digest(&self, node: &NodePlan) -> Result<Option<String>, Failure> {
+        let Render { project, bundle, .. } = self.render;
+        if !node.founder {
+            return Ok(None);
+        }
+        let assembly = Assembly::new(project, bundle, false)?;
+        let assembly = assembly.dated(self.next.generations(bundle.issued_at), self.next.administrator);
+        let documents = Documents::of(&assembly, node)?;
+        let files = documents.files().into_iter().map(described);
+        let files: Vec<_> = files.map(|(file, _)| file).collect();
+        let files: Vec<_> = files.iter().collect();
+        Ok(Some(record::machine_digest(
+            bundle,
+            &node.name,
+            self.issued_at(node),
+            &files,
+        )))
     }
 
     /// Whether the record has this document of a machine, and the tree in place an older one.
@@ -620,6 +662,12 @@ impl<'a> Update<'a> {
         let plan = &self.render.project.plan;
         let nodes: BTreeMap<_, _> = plan.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
         let machines = self.base.iter().flat_map(|base| &base.machines);
+        let is_accepted = self.render.args.accept.iter().any(|code| code == "FL1218");
+        let left = if is_accepted {
+            "; --accept FL1218 says that it has left"
+        } else {
+            ""
+        };
         let gone = machines.filter(|(name, own)| !nodes.contains_key(name.as_str()) || self.is_other(name, own));
         let change = |(name, own): (&String, &MachineRecord)| {
             let namesake = nodes.get(name.as_str()).copied();
@@ -629,12 +677,8 @@ impl<'a> Update<'a> {
                 (Some(true), false) => "has it as a machine",
                 (Some(false), false) => "has it with a role that the spec takes from it",
             };
-            let reason = format!("{} {lost}", self.line(name));
-            let heir = record::heir(plan, name, own).or(namesake);
-            MachineChange {
-                heir: heir.map(|node| node.name.clone()),
-                ..MachineChange::none(name, &own.roles, own.pool).whole(Action::Remove, reason)
-            }
+            let reason = format!("{} {lost}{left}", self.line(name));
+            MachineChange::none(name, &own.roles, own.pool).whole(Action::Remove, reason)
         };
         gone.map(change).collect()
     }

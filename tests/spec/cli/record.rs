@@ -472,7 +472,7 @@ fn a_merged_record_is_taken() {
         if further.is_empty() {
             assert_eq!(desk.run(&["founded", "--at", "2026-11-25T12:00:00Z"]).code, 0);
         }
-        assert_eq!(desk.run(&[&["render"], further].concat()).code, 0);
+        assert_eq!(desk.run(&[&["render", "--accept", "FL1207"], further].concat()).code, 0);
         desk.read(RECORD)
     };
     let one = side(&added("alpha", "10.0.0.98"), &[]);
@@ -613,7 +613,7 @@ fn a_tree_and_a_record_that_contradict_each_other_are_refused() {
     fs::rename(desk.at("out"), desk.at("one")).unwrap();
     desk.write(RECORD, &record);
     desk.write("cluster.yaml", &label("two"));
-    assert_eq!(desk.run(&["render"]).code, 0);
+    assert_eq!(desk.run(&["render", "--accept", "FL1207"]).code, 0);
     fs::remove_dir_all(desk.at("out")).unwrap();
     fs::rename(desk.at("one"), desk.at("out")).unwrap();
     desk.write("cluster.yaml", &label("three"));
@@ -629,12 +629,13 @@ fn a_tree_with_documents_that_the_record_does_not_know_is_refused() {
     let record = desk.read(RECORD);
     let label = |name: &str, value: &str| format!("nodes[{name}].labels.tier={value}");
     fs::rename(desk.at("out"), desk.at("common")).unwrap();
-    assert_eq!(desk.run(&["render", "--set", &label("cp1", "one")]).code, 0);
+    let render = |name: &str| desk.run(&["render", "--accept", "FL1207", "--set", &label(name, "one")]);
+    assert_eq!(render("cp1").code, 0);
     let other = desk.read(RECORD);
     fs::remove_dir_all(desk.at("out")).unwrap();
     fs::rename(desk.at("common"), desk.at("out")).unwrap();
     desk.write(RECORD, &record);
-    assert_eq!(desk.run(&["render", "--set", &label("worker-{1..3}", "one")]).code, 0);
+    assert_eq!(render("worker-{1..3}").code, 0);
     desk.write(RECORD, &other);
     let both = [label("cp1", "one"), label("worker-{1..3}", "two")];
     for verb in ["render", "plan"] {
@@ -930,7 +931,7 @@ fn a_machine_that_loses_its_role_is_removed_first() {
     refused(&desk, &["render"], &lost);
     refused(&desk, &["render", "--node", "cp3"], &lost);
     let plan = desk.run(&["plan", "--accept", "FL1218"]);
-    let order = "add control plane late\n  2. remove control plane cp3\n  3. add worker cp3\n";
+    let order = "  1. add control plane late\n  2. add worker cp3\n";
     assert!(plan.code == 0 && plan.stdout.contains(order), "{plan:?}");
     assert_eq!(desk.run(&["render", "--node", "worker-1"]).code, 0);
     let ran = desk.run(&["update", "--accept", "FL1218"]);
@@ -988,7 +989,7 @@ fn no_machine_gets_the_address_of_a_member_that_stays() {
     for verb in ["plan", "render", "update"] {
         refused(&desk, &[verb, "--accept", "FL1218"], &["FL1230", &taken, reset]);
     }
-    let order = "  1. remove control plane cp2\n  2. add control plane cp4\n";
+    let order = "  1. add control plane cp4\n";
     for verb in ["plan", "update"] {
         let ran = desk.run(&[verb, "--accept", "FL1218", "--accept", "FL1230"]);
         assert!(ran.code == 0 && ran.stdout.contains(order), "{ran:?}");
@@ -1010,7 +1011,7 @@ fn a_member_of_external_etcd_with_another_name_comes_when_the_old_one_is_gone() 
         &["FL1230", "etcd4 would have the address 10.2.0.31 of etcd1"],
     );
     let ran = desk.run(&["plan", "--accept", "FL1218", "--accept", "FL1230"]);
-    let order = "  1. remove etcd member etcd1\n  2. add etcd member etcd4\n";
+    let order = "  1. add etcd member etcd4\n";
     assert!(ran.code == 0 && ran.stdout.contains(order), "{ran:?}");
 }
 
@@ -1024,7 +1025,9 @@ fn a_worker_with_the_address_of_another_comes_when_that_one_is_gone() {
     assert!(spec.contains(workers), "{spec}");
     desk.write("cluster.yaml", &spec.replace(workers, renamed));
     let ran = desk.run(&["plan", "--accept", "FL1218"]);
-    let order = "  1. remove worker w2\n  2. add worker w3\n";
+    let left = "has it, and the spec does not; --accept FL1218 says that it has left\n";
+    assert!(ran.stdout.contains(left), "{ran:?}");
+    let order = "  1. add worker w3\n";
     assert!(ran.code == 0 && ran.stdout.contains(order), "{ran:?}");
 }
 
@@ -1422,8 +1425,11 @@ fn a_lone_control_plane_without_a_tree_is_not_changed() {
     let desk = founded("single-node");
     fs::remove_dir_all(desk.at("out")).unwrap();
     let changed = "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]";
+    let missing = ["FL1207", "out has no last document of home1", "with --accept FL1207"];
     for verb in ["plan", "render"] {
-        refused(&desk, &[verb, "--set", changed], &["FL1217", "home1 would be replaced"]);
+        refused(&desk, &[verb, "--set", changed], &missing);
+        let accepted = [verb, "--set", changed, "--accept", "FL1207"];
+        refused(&desk, &accepted, &["FL1217", "home1 would be replaced"]);
     }
 }
 
@@ -1864,10 +1870,12 @@ fn what_the_cluster_does_not_have_yet_is_told() {
 fn members_with_an_unknown_change_may_not_have_joined() {
     let desk = founded("ha-ubuntu");
     fs::remove_dir_all(desk.at("out")).unwrap();
-    assert_eq!(
-        desk.run(&["render", "--set", "nodes[cp1].timezone=Europe/Berlin"]).code,
-        0
-    );
+    let zone = ["--set", "nodes[cp1].timezone=Europe/Berlin"];
+    let before = desk.everything();
+    refused(&desk, &[&["render"], &zone[..]].concat(), &["FL1207"]);
+    assert_eq!(desk.everything(), before);
+    let accepted = [&["render", "--accept", "FL1207"], &zone[..]].concat();
+    assert_eq!(desk.run(&accepted).code, 0);
     assert!(desk.read(RECORD).contains("pending: {joining: [cp1]}\n"));
     // Nor do several members leave while others may not have joined.
     let desk = Desk::of("ha-ubuntu");
@@ -2170,7 +2178,7 @@ fn a_machine_with_the_name_of_a_pool_is_another_one() {
         plan.code == 0 && plan.stdout.contains(added) && plan.stdout.contains(removed),
         "{plan:?}"
     );
-    let order = "  1. remove worker burst\n  2. add worker burst\n";
+    let order = "  1. add worker burst\n";
     assert!(plan.stdout.contains(order), "{plan:?}");
     assert_eq!(desk.run(&["render", "--accept", "FL1218"]).code, 0);
     assert!(!desk.read(RECORD).contains("pool: true"));

@@ -412,7 +412,7 @@ fn a_step_needs_the_tree_of_the_last_one() {
     fs::rename(desk.at("out"), desk.at("first")).unwrap();
     refused(&desk, &rotate, 3, "there is no tree at out that can be read");
     succeed(&desk, &[&rotate[..], &["--out", "first"]].concat());
-    succeed(&desk, &["render"]);
+    succeed(&desk, &["render", "--accept", "FL1207"]);
     refused(
         &desk,
         &[&rotate[..], &["--out", "first"]].concat(),
