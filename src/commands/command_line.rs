@@ -173,6 +173,14 @@ pub fn done_command(inputs: &Inputs, out: &Path, state: Option<&Path>) -> String
     command_of_tree("update", &without_values(inputs), out, state) + DONE
 }
 
+/// `firelay publish`, of a tree.
+pub fn publish_command(out: &Path) -> String {
+    match out == Path::new(OUT) {
+        true => "firelay publish".to_owned(),
+        false => format!("firelay publish --out {}", shell_word(out)),
+    }
+}
+
 fn without_values(inputs: &Inputs) -> Inputs {
     let mut inputs = inputs.clone();
     inputs.spec.set.clear();

@@ -17,6 +17,7 @@ use crate::{
     delivery::{self, CompressedSizes, MARGIN, NodeSize, Overrun},
     plan::{self, ManifestSource, NodePlan, Plan},
     profile::Store,
+    redact::redact_spec,
     secrets::Bundle,
     spec::{Algorithm, CaKeys},
 };
@@ -66,7 +67,7 @@ pub fn explained(project: &Project, basis: Basis<'_>, failure: Failure) -> Failu
     if matches!(failure, Failure::TooLarge(_))
         && let Ok(findings) = of_bundle(project, basis)
     {
-        print_findings(project.spec.source(), &findings);
+        print_findings(&redact_spec(&project.spec), &findings);
     }
     failure
 }

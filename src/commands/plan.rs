@@ -13,6 +13,7 @@ use super::{
     adopt::read_cluster,
     bundle::{bundle_path, refuse_lost},
     failure::Failure,
+    measure::{self, Basis},
     project::{Project, print_findings, refusal},
     state::{Applying, Rendering, State, Update, earlier_scripts, same_cluster, tell_earlier_scripts},
 };
@@ -71,6 +72,14 @@ fn drift(args: &Plan, project: &Project, update: &Update<'_>) -> Result<Vec<Diag
     }
 }
 
+/// Prints what `check` says of a document that is too large, before the failure.
+fn explained(project: &Project, update: &Update<'_>, failure: Failure) -> Failure {
+    match update.assembly() {
+        Ok(assembly) => measure::explained(project, Basis::of(&assembly), failure),
+        Err(failure) => failure,
+    }
+}
+
 /// Prints the plan; the verdict about it, or the reason why there is none.
 fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     let (project, state) = rayon::join(
@@ -97,7 +106,8 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
         now: OffsetDateTime::now_utc(),
     };
     let mut update = Update::begin(rendering, &state, manifest)?;
-    let changes = compare::changes(&project, &update, manifest)?;
+    let changes = compare::changes(&project, &update, manifest);
+    let changes = changes.map_err(|failure| explained(&project, &update, failure))?;
     update.refuse_stale(&changes)?;
     update.tell_unrecorded();
     update.tell_founded_anew();

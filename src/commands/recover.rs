@@ -7,7 +7,7 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 use super::{
-    command_line::{command_of_tree, done_command},
+    command_line::{command_of_tree, done_command, publish_command},
     failure::{Failure, shell_word},
     plan::unpacked,
     project::{Project, did_you_mean},
@@ -307,7 +307,8 @@ fn anew<'p>(
     record: Option<&Record>,
     lost: impl Iterator<Item = &'p NodePlan>,
 ) -> Option<Step> {
-    let names: Vec<_> = lost.map(|node| node.name.as_str()).collect();
+    let lost: Vec<_> = lost.collect();
+    let names: Vec<_> = lost.iter().map(|node| node.name.as_str()).collect();
     let all_joined = members(plan).all(|node| record.is_none_or(|record| record.has_joined(&node.name)));
     let accept = if all_joined { "" } else { " --accept FL1217" };
     let render = format!(
@@ -315,6 +316,8 @@ fn anew<'p>(
         command_of_tree("render", &args.inputs(), &args.out, args.state.as_deref()),
         names.join(" --replace ")
     );
+    let may_fetch = lost.iter().any(|node| node.delivery.pointer.is_some());
+    let publish = may_fetch.then(|| publish_command(&args.out) + " | sh -e");
     let kubectl = format!(
         "kubectl --kubeconfig {}",
         shell_word(&args.out.join("admin.kubeconfig"))
@@ -325,7 +328,7 @@ fn anew<'p>(
         purpose: "render machines that are lost or whose documents have ended, delete their Nodes, and create them anew, one after the other"
             .to_owned(),
         // An admin.kubeconfig that has ended comes anew with the render.
-        commands: [render].into_iter().chain(nodes).collect(),
+        commands: [Some(render), publish, nodes].into_iter().flatten().collect(),
     })
 }
 

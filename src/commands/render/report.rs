@@ -9,11 +9,7 @@ use serde::Serialize;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{
-    super::{
-        failure::{Failure, shell_word},
-        project::Project,
-        streams,
-    },
+    super::{command_line::publish_command, failure::Failure, project::Project, streams},
     Render,
 };
 use crate::{
@@ -112,9 +108,9 @@ pub(super) fn report(
             streams::tell(summary(&args.out, nodes, written));
             let payloads = nodes.iter().filter(|node| node.payload.is_some()).count();
             if payloads > 0 {
-                let out = shell_word(&args.out);
                 streams::tell(format_args!(
-                    "{payloads} of them fetch the rest, which has to be there before a machine boots: firelay publish --out {out}"
+                    "{payloads} of them fetch the rest, which has to be there before a machine boots: {}",
+                    publish_command(&args.out)
                 ));
             }
             streams::data(&table(nodes))

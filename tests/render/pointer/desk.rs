@@ -56,7 +56,7 @@ nodes:
         assert!(rendered.status.success(), "{}", said(&rendered));
         assert!(said(&rendered).contains("3 pointer"), "{}", said(&rendered));
         assert!(
-            said(&rendered).contains("firelay publish --out out"),
+            said(&rendered).contains("a machine boots: firelay publish"),
             "{}",
             said(&rendered)
         );

@@ -31,6 +31,29 @@ fn the_founding_changes_no_machine() {
     }
 }
 
+/// The record of a new clone has the founder's document of before, and no tree to compare it with.
+#[test]
+fn the_founding_needs_no_tree() {
+    let desk = Desk::of("ha-ubuntu");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let label = ["plan", "--set", "nodes[cp1].labels.tier=app"];
+    let told = "prod is not founded yet: machines take their documents at the first boot";
+    assert!(desk.run(&label).stderr.contains(told));
+    assert_eq!(desk.run(&["founded"]).code, 0);
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    let plan = desk.run(&["plan"]);
+    let document = "  = cp1: nothing to do on the machine\n        since the founding it has no kubeadm init\n";
+    assert!(plan.code == 0 && plan.stdout.contains(document), "{plan:?}");
+    let changed = desk.run(&label);
+    assert!(changed.code == 3 && changed.stderr.contains("FL1207"), "{changed:?}");
+    assert_eq!(desk.run(&["render"]).code, 0);
+    let plan = desk.run(&label);
+    assert!(
+        plan.code == 0 && plan.stdout.contains("  ~ cp1: to update in place"),
+        "{plan:?}"
+    );
+}
+
 /// Examples and values in turn, so that each example has other values.
 const STRIDE: usize = 29;
 
@@ -687,6 +710,7 @@ fn external_etcd_keeps_its_version_where_the_running_minor_needs_it() {
                 ran.stderr.contains("FL1214") && ran.stderr.contains("`etcd: { version: 3.6.14 }`"),
                 "{ran:?}"
             );
+            assert!(ran.stdout.contains("2 updates lead there;"), "{ran:?}");
         }
     }
     let ran = desk.run(&[&["plan", "--detailed-exitcode"], &over[..]].concat());

@@ -55,6 +55,17 @@ fn the_member_that_took_the_snapshot_founds_etcd_and_the_others_join_one_after_t
     assert_eq!(desk.everything(), before, "it writes nothing");
 }
 
+#[test]
+fn payloads_of_machines_that_are_created_anew_are_published() {
+    let desk = founded("ha-ubuntu");
+    let pointer = "delivery={ pointer: { base: https://files.example.com, sealed: true } }";
+    let all = steps(&desk, &["--snapshot", SNAPSHOT, "--lost", "cp3", "--set", pointer]);
+    let (_, commands) = &all[2];
+    assert!(commands[0].contains("--replace cp3"), "{all:?}");
+    assert_eq!(commands[1], "firelay publish | sh -e", "{all:?}");
+    assert!(commands[2].contains("delete node cp3"), "{all:?}");
+}
+
 /// At 3 a.m. nobody knows whether an earlier machine has joined, and the printed commands work all the same.
 #[test]
 fn members_that_may_not_have_joined_do_not_stop_a_recovery() {
