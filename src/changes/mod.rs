@@ -89,6 +89,17 @@ impl MachineChange {
         }
     }
 
+    /// Whether a script restarts the machine's member of etcd.
+    pub fn restarts_etcd(&self) -> bool {
+        let is_restart = |handler: &&Handler| match handler {
+            Handler::Restart(unit) => unit == "etcd.service",
+            Handler::Pod(pod) => pod == "etcd",
+            Handler::Kubeadm | Handler::Configure | Handler::Certificates => true,
+            _ => false,
+        };
+        self.in_place() && self.handlers().iter().any(is_restart)
+    }
+
     /// A machine that is added, removed or replaced as a whole.
     #[must_use]
     pub fn whole(self, action: Action, reason: impl Into<Option<String>>) -> Self {

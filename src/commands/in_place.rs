@@ -17,8 +17,8 @@ use super::{
     plan::{self, Pair},
     project::Project,
     state::{
-        Apply, Applying, ORDER, RENDER_FORMER, SETTINGS_ALONE, Update, copied, earlier_scripts, earlier_updates,
-        same_cluster, tell_earlier_scripts, update_directory,
+        Apply, Applying, ORDER, SETTINGS_ALONE, Update, copied, earlier_scripts, earlier_updates, same_cluster,
+        tell_earlier_scripts, update_directory,
     },
     streams::{self, counted},
 };
@@ -44,15 +44,6 @@ pub(super) fn applying(args: &cli::Update) -> Applying {
         configuration: apply(args.configuration),
         manifests: apply(args.manifests),
     }
-}
-
-/// There is no tree of an earlier render.
-pub(super) fn missing(out: &Path) -> Failure {
-    Failure::Io(format!(
-        "{} has no tree of an earlier render: the files of the running machines are not known\n  = help: {RENDER_FORMER}; or name another \
-         directory that has that tree with --from",
-        out.display()
-    ))
 }
 
 /// Keeps the scripts of earlier updates that nobody has removed.
@@ -83,7 +74,7 @@ impl<'a> Base<'a> {
             )));
         }
         let Some(from) = &args.from else {
-            let manifest = tree.last().cloned().ok_or_else(|| missing(&args.out))?;
+            let manifest = tree.last().cloned().unwrap_or_else(|| update.empty_manifest());
             let root = args.out.clone();
             return Ok(Self { args, manifest, root });
         };
@@ -231,6 +222,10 @@ impl<'a> Base<'a> {
             let Some(before) = digest(&old) else {
                 return Ok((self.change_of_missing(update, node, &after), None));
             };
+            if self.args.from.is_some() && update.is_between(node, &before, &after) {
+                let reason = format!("{} is older than its document in the record", self.root.display());
+                return Ok(whole(Action::Unknown, Some(reason)));
+            }
             if before == after {
                 return Ok(whole(Action::None, None));
             }
@@ -257,6 +252,9 @@ impl<'a> Base<'a> {
             // The documents of a machine that only applies kubeadm's configuration are the same.
             if own.1.is_none() && own.0.in_place() {
                 own.1 = self.pair(project.node(&own.0.name)?, &last, (tree, manifest))?;
+                if own.1.is_none() {
+                    own.0 = own.0.clone().whole(Action::Unknown, update.unknown_reason());
+                }
             }
         }
         update.refuse_damaged(Some(&last))?;

@@ -1,7 +1,7 @@
 //! `recover`: the commands by which this cluster comes back from a snapshot of etcd. The programs on the machines do the work, because a cluster
 //! without a quorum takes no order from outside.
 
-use std::{fmt::Write as _, fs, path::Path};
+use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use serde::Serialize;
 use time::OffsetDateTime;
@@ -17,8 +17,8 @@ use super::{
 use crate::{
     cli::Recover,
     plan::{EtcdBackupPlan, NodePlan, Plan},
-    record::{MachineRecord, Record},
-    tree::TreeReader,
+    record::{self, MachineRecord, Record},
+    tree::{Role, TreeReader},
 };
 
 /// The scheme of a snapshot in a bucket.
@@ -56,6 +56,7 @@ pub fn run(args: &Recover) -> Result<(), Failure> {
     let state = state.with_tree(&args.out, last.as_ref(), false)?;
     let backup = backup(plan, state.record())?;
     refuse_foreign(plan, &state)?;
+    refuse_other_members(plan, &state)?;
     check_place(&args.snapshot, backup)?;
     let founder = founder(plan, args)?;
     for name in &args.lost {
@@ -194,6 +195,35 @@ fn taken_by<'p>(plan: &'p Plan, snapshot: &str) -> Option<&'p NodePlan> {
     let rest = file.strip_prefix("etcd-")?;
     let name = rest.get(..rest.len().checked_sub(TIME)?)?;
     members(plan).find(|node| node.name == name)
+}
+
+/// The members that run are those of the record: a spec that has changed since the last render would leave one with its old data.
+fn refuse_other_members(plan: &Plan, state: &State) -> Result<(), Failure> {
+    let path = state.path.display();
+    let Some(record) = state.record() else {
+        streams::tell(format_args!(
+            "there is no record {path}: the members of etcd are those of the spec"
+        ));
+        return Ok(());
+    };
+    let role = if plan.etcd.external {
+        Role::Etcd
+    } else {
+        Role::ControlPlane
+    };
+    let recorded = { record.machines.iter() }.filter(|(_, own)| own.roles.contains(&role));
+    let recorded: BTreeSet<_> = recorded.map(|(name, _)| name.as_str()).collect();
+    let planned: BTreeSet<_> = members(plan).map(|node| node.name.as_str()).collect();
+    if recorded == planned {
+        return Ok(());
+    }
+    let listed = |names: BTreeSet<&str>| record::listed(&names.into_iter().collect::<Vec<_>>());
+    Err(Failure::Refused(format!(
+        "etcd has the members {} in {path}, and {} in the spec\n  \
+         = help: bring the spec of the last render back, and change the members when etcd runs again",
+        listed(recorded),
+        listed(planned)
+    )))
 }
 
 /// Machines that something else created have no firelay-recover.

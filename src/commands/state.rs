@@ -14,7 +14,6 @@ pub use base::{
     AHEAD, ORDER, SETTINGS_ALONE, earlier_scripts, earlier_updates, pending, refuse_foreign, same_cluster,
     tell_earlier_scripts, update_directory,
 };
-pub use findings::RENDER_FORMER;
 pub use update::{Apply, Applying, Render as Rendering, Update, whole_second};
 
 use super::{bundle::is_missing, failure::Failure, input, project::refusal, streams};
@@ -91,7 +90,7 @@ impl State {
             Some(own) if own != copy && last.records.contains(&short(own)) => {
                 let newer = parse(at, copy)?;
                 if self.record().is_some_and(|record| record.may_follow(&newer.record)) {
-                    return Err(self.ambiguous(out, at));
+                    return Err(self.ambiguous(out, at, &newer.record));
                 }
                 streams::tell(format_args!(
                     "{tree} is newer than {path}: a render ended before it wrote the record, or this is an older one; firelay goes on from {} \
@@ -112,12 +111,26 @@ impl State {
         }
     }
 
-    fn ambiguous(&self, out: &Path, copy: &Path) -> Failure {
+    fn ambiguous(&self, out: &Path, copy: &Path, newer: &Record) -> Failure {
         let (path, out, copy) = (self.path.display(), out.display(), copy.display());
+        let founded = newer
+            .founded_at
+            .filter(|_| self.record().is_some_and(|own| own.founded_at.is_none()));
+        let (which, other) = match founded {
+            Some(at) => (
+                format!("the cluster was founded on {} there, and not here", at.date()),
+                format!("if another clone founds the cluster anew: remove {out}, and call firelay render --refound"),
+            ),
+            None => (
+                "no machine tells which of the two is right".to_owned(),
+                format!(
+                    "if a change was taken back on purpose, in another clone or directory, {path} is right: remove {out}, and render"
+                ),
+            ),
+        };
         Failure::Refused(format!(
-            "{path} is one of the records before {copy}, and no machine tells which of the two is right (FL1206)\n  \
-             = help: if a run ended before it wrote the record, or somebody put this one back: cp {copy} {path}\n  \
-             = help: if a change was taken back on purpose, in another clone or directory, {path} is right: remove {out}, and render"
+            "{path} is one of the records before {copy}, and {which} (FL1206)\n  \
+             = help: if a run ended before it wrote the record, or somebody put this one back: cp {copy} {path}\n  = help: {other}"
         ))
     }
 

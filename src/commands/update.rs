@@ -4,9 +4,8 @@ use std::path::Path;
 
 use super::{
     failure::Failure,
-    in_place::missing,
     render,
-    state::State,
+    state::{State, copied},
     streams::{self, counted},
 };
 use crate::{
@@ -32,6 +31,9 @@ fn done(args: &cli::Update) -> Result<(), Failure> {
         state.refuse_other_spec(specs)?;
     }
     let state = state.with_tree(&args.out, last.as_ref(), false)?;
+    if state.is_new() && last.is_some() {
+        return Err(state.missing(&args.out));
+    }
     let pending = state.record().filter(|record| record.pending().is_some());
     let has_tree = args.out.join(MANIFEST).exists();
     if let Some(record) = state.record().filter(|_| has_tree) {
@@ -73,6 +75,13 @@ fn joined(record: &Record) -> String {
 /// Refuses a tree that is not of the record: its scripts brought something else.
 fn refuse_other(args: &cli::Update, record: &Record) -> Result<(), Failure> {
     let last = TreeReader::open(&args.out)?.manifest;
+    if let Some(name) = copied(&args.out, &last)?.and_then(|copy| record.discards(&copy.record)) {
+        let out = args.out.display();
+        return Err(Failure::Refused(format!(
+            "{out} has another document of {name} than the record, both of one generation: its scripts bring what the record does not have\n  \
+             = help: firelay plan says which is right (FL1206)"
+        )));
+    }
     let of_tree = (&last.cluster, &last.kubernetes_version);
     let of_record = (&record.cluster, &record.kubernetes.to_string());
     if of_tree == of_record {
@@ -95,7 +104,7 @@ fn refuse_other(args: &cli::Update, record: &Record) -> Result<(), Failure> {
 fn clear(out: &Path) -> Result<(), Failure> {
     let tree = TreeWriter::begin(out)?;
     let Some(last) = tree.last().cloned() else {
-        return Err(missing(out));
+        return Ok(());
     };
     tree.keep(|file| !is_update(&file.path))?;
     let report = tree.finish(last)?;

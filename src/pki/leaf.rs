@@ -5,7 +5,7 @@ use rcgen::{
     KeyUsagePurpose, PublicKeyData, SanType, SerialNumber, string::PrintableString,
 };
 use sha2::{Digest, Sha256};
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
 use super::{Authorities, Error, authorities::Ca, names::Names};
 use crate::{
@@ -192,10 +192,16 @@ fn validity(
     Ok((begin, end.min(authority.not_after)))
 }
 
-/// `issuedAt - backdate`, but not before the CA. X.509 has no year before 1950.
+/// `issuedAt - backdate`; with a CA that is younger, in the middle between its begin and `issuedAt`: a later certificate begins later.
+/// X.509 has no year before 1950, and no fractions of seconds.
 pub(super) fn begin(plan: &Plan, issued_at: OffsetDateTime, authority: &OpenAuthority) -> Option<OffsetDateTime> {
     let moment = { issued_at.checked_sub(plan.pki.backdate) }.filter(|moment| moment.year() >= 1950)?;
-    Some(moment.max(authority.not_before))
+    if moment >= authority.not_before {
+        return Some(moment);
+    }
+    let age = (issued_at - authority.not_before).max(Duration::ZERO);
+    let begin: OffsetDateTime = authority.not_before + age / 2;
+    begin.replace_nanosecond(0).ok()
 }
 
 impl Leaf {

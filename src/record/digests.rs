@@ -31,8 +31,8 @@ impl Record {
             Some(at) => self.digest_versions(bundle, &at.unix_timestamp().to_be_bytes()),
             None => self.digest_versions(bundle, NOT_FOUNDED),
         };
+        // In the order of the machines, so that git merges both lists alike.
         self.machine_names = self.digests_of_names(bundle).into_values().collect();
-        self.machine_names.sort();
         self.steps_digest = self.digest_steps(bundle);
         for (name, machine) in &mut self.machines {
             machine.entry_digest = machine.digest_entry(name, bundle);

@@ -403,6 +403,19 @@ impl Record {
         other.founded_at.is_none() || self.founded_at.is_none() || self.machines == other.machines
     }
 
+    /// A machine of which another record of this founded cluster has a document of the same generation, which this one does not have.
+    pub fn discards(&self, other: &Self) -> Option<&str> {
+        let is_other = |(name, own): &(&String, &MachineRecord)| {
+            let other = other
+                .machines
+                .get(*name)
+                .filter(|other| other.generation == own.generation);
+            other.is_some_and(|other| other.digest != own.digest)
+        };
+        let machines = self.machines.iter().filter(|_| self.founded_at.is_some());
+        { machines }.find(is_other).map(|(name, _)| name.as_str())
+    }
+
     /// The version of a program that all machines have, except those with one of their own.
     pub fn program(&self, name: &str) -> Option<&Version> {
         match name {

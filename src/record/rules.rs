@@ -110,7 +110,7 @@ pub struct Change<'a> {
     pub rotating: bool,
     /// The spec, for places.
     pub spec: Option<&'a Node<'static>>,
-    /// The profile of the running minor, if firelay still has it.
+    /// The profile of the oldest minor that machines may run, if firelay still has it.
     pub running: Option<&'a KubernetesProfile>,
     /// When the life of the bootstrap token began.
     pub token_since: OffsetDateTime,
@@ -409,9 +409,11 @@ impl<'a> Change<'a> {
         let pending = || self.older("etcd", new, |own| own.etcd.as_ref());
         let mut findings: Vec<_> = back.or_else(skips).or_else(pending).into_iter().collect();
         if let Some(running) = self.running.filter(|running| old != new && !running.etcd.matches(new)) {
+            let pending = self.record.pending().and_then(|own| own.kubernetes.as_ref());
+            let key = if pending.is_some() { "pending" } else { "kubernetes" };
             let message = format!(
                 "etcd {new} does not go with the running Kubernetes {}",
-                self.record.kubernetes
+                pending.unwrap_or(&self.record.kubernetes)
             );
             let finding = Diagnostic::error("FL1214", message)
                 .at(self
@@ -420,12 +422,12 @@ impl<'a> Change<'a> {
                 .label(format!(
                     "Kubernetes {} ({}) goes with etcd {}",
                     running.minor,
-                    self.text.line(&["kubernetes"]),
+                    self.text.line(&[key]),
                     running.etcd
                 ));
             findings.push(finding.help(format!(
-                "members change first: keep etcd with `etcd: {{ version: {old} }}` until all machines have the new Kubernetes, and upgrade \
-                 etcd then"
+                "members change first: keep etcd with `etcd: {{ version: {old} }}` until all machines have the new Kubernetes (firelay update \
+                 --done), and upgrade etcd then"
             )));
         }
         findings

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use firelay_yaml::diagnostic::Diagnostic;
@@ -68,11 +68,20 @@ pub(super) fn unrecorded(tree: &BTreeMap<String, MachineRecord>, name: &str) -> 
 
 impl Update<'_> {
     /// Refuses a tree in place that is not what the record says of machines that this render changes.
-    pub(super) fn refuse_contradictions(&self, machines: &[Contradiction]) -> Result<(), Failure> {
+    pub(super) fn refuse_contradictions(&self, mut machines: Vec<Contradiction>) -> Result<(), Failure> {
+        machines.sort_by(|one, other| one.name.cmp(&other.name));
+        machines.dedup_by(|one, other| one.name == other.name);
         match self.is_founded() && !machines.is_empty() {
-            true => Err(self.state.refuse(&self.stale(machines))),
+            true => Err(self.state.refuse(&self.stale(&machines))),
             false => Ok(()),
         }
+    }
+
+    /// Machines with documents that the record discards, in a tree with scripts that bring them.
+    pub(super) fn discarded(&self) -> Vec<Contradiction> {
+        let names = self.tree.keys().filter(|_| !self.scripts.is_empty());
+        let all = names.filter_map(|name| contradiction(&self.tree, self.base.as_ref(), name));
+        all.filter(|own| own.tree >= own.record).collect()
     }
 
     /// Refuses to compare documents that are not as the last render left them: no machine has an edited one.
@@ -107,6 +116,28 @@ impl Update<'_> {
         damaged.iter().take(SHOWN).map(one).collect()
     }
 
+    /// What comes before the tree is replaced, if it has scripts that may not have run.
+    fn scripts_first(&self) -> String {
+        self.scripts.first().map_or_else(String::new, |script| {
+            format!("run the scripts of its update first ({script} is one): no render makes them again; when they have run, ")
+        })
+    }
+
+    /// The same where the record does not have some of the documents that the scripts bring.
+    fn kept_scripts_first(&self) -> String {
+        let is_discarded = |script: &&String| {
+            let name = Path::new(script).file_stem().and_then(|name| name.to_str());
+            contradiction(&self.tree, self.base.as_ref(), name.unwrap_or_default()).is_some()
+        };
+        let (discarded, kept): (Vec<_>, Vec<_>) = self.scripts.iter().partition(is_discarded);
+        let no = discarded
+            .first()
+            .map(|script| format!("do not run scripts whose documents this record does not have ({script} is one), "));
+        let yes =
+            { kept.first() }.map(|script| format!("run the others ({script} is one), which no render makes again, "));
+        no.into_iter().chain(yes).collect()
+    }
+
     fn stale(&self, machines: &[Contradiction]) -> Vec<Diagnostic> {
         let out = self.render.out.display();
         let text = self.state.text.as_ref();
@@ -117,17 +148,11 @@ impl Update<'_> {
                     let message = format!(
                         "{out} is older than the record: {name} is of generation {tree} there, and of {record} here"
                     );
-                    let remove = match &self.pending {
-                        None => format!("remove {out}, which holds nothing that a render does not make again"),
-                        Some(script) => format!(
-                            "run the scripts of its update first ({script} is one), and remove {out} when they have run: no render makes \
-                             them again"
-                        ),
-                    };
+                    let first = self.scripts_first();
                     Diagnostic::error("FL1205", message)
                         .label("somebody else rendered since")
                         .help(format!(
-                            "bring the spec to what was committed with this record, and render; or {remove}"
+                            "{first}bring the spec to what was committed with this record, and render; then make the change again"
                         ))
                 }
                 std::cmp::Ordering::Greater => {
@@ -149,7 +174,8 @@ impl Update<'_> {
                     );
                     let finding = Diagnostic::error("FL1206", message).label("this digest is not that of the tree");
                     finding.help(format!(
-                        "bring the record back from version control; if it is right, remove {out} and render again"
+                        "bring the record back from version control; if it is right, {}remove {out}, and render the spec that was committed with it",
+                        self.kept_scripts_first()
                     ))
                 }
             };
@@ -188,23 +214,25 @@ pub fn tell_earlier_scripts(folders: &str) {
 
 /// A script of an update that nobody has said is done.
 pub fn pending(out: &Path, tree: &Manifest) -> Option<String> {
-    scripts(out, tree).next().map(|path| path.display().to_string())
+    scripts(out, tree).into_iter().next()
 }
 
 /// The first of them after which a machine may have another version of a program.
 pub(super) fn behind(out: &Path, tree: &Manifest) -> Option<String> {
-    let is_settings_alone = |script: &PathBuf| {
-        let order = fs::read_to_string(script.with_file_name(ORDER)).unwrap_or_default();
+    let is_settings_alone = |script: &String| {
+        let order = fs::read_to_string(Path::new(script).with_file_name(ORDER)).unwrap_or_default();
         order.lines().any(|line| line == SETTINGS_ALONE)
     };
-    let mut scripts = scripts(out, tree).filter(|script| !is_settings_alone(script));
-    scripts.next().map(|path| path.display().to_string())
+    let mut scripts = scripts(out, tree).into_iter();
+    scripts.find(|script| !is_settings_alone(script))
 }
 
-fn scripts<'t>(out: &'t Path, tree: &'t Manifest) -> impl Iterator<Item = PathBuf> + 't {
+/// The scripts of updates that nobody has said are done.
+pub(super) fn scripts(out: &Path, tree: &Manifest) -> Vec<String> {
     let paths = tree.files.iter().map(|file| &file.path).filter(|path| is_update(path));
     let scripts = paths.filter(|path| path.ends_with(".sh")).map(|path| out.join(path));
-    scripts.filter(|path| path.exists())
+    let there = scripts.filter(|path| path.exists());
+    there.map(|path| path.display().to_string()).collect()
 }
 
 /// A record of another cluster or bundle, or one whose values were edited.

@@ -18,7 +18,8 @@ use crate::{
 };
 
 /// How the last documents are made again.
-pub const RENDER_FORMER: &str = "bring spec and bundle of the last render back (git stash), render, bring the change again (git stash pop), and call `firelay update`";
+const RENDER_FORMER: &str = "bring spec, --set and bundle back as they were for the last render (git stash, if they were committed), render into this \
+     directory, make the change again (git stash pop), and call `firelay update`";
 /// A change of a machine whose last document is not there.
 const UNKNOWN: &str = "FL1207";
 
@@ -33,7 +34,8 @@ impl Update<'_> {
             now,
             ..
         } = self.render;
-        let profile = project.profiles.kubernetes(&base.kubernetes);
+        let pending = base.pending().and_then(|own| own.kubernetes.as_ref());
+        let profile = project.profiles.kubernetes(pending.unwrap_or(&base.kubernetes));
         Some(Change {
             text,
             record: base,
@@ -47,7 +49,7 @@ impl Update<'_> {
             plan: &project.plan,
             rendered: nodes,
             whole,
-            pending: self.pending.as_deref(),
+            pending: self.scripts.first().map(String::as_str),
             behind: self.behind.as_deref(),
             rotating: bundle.other_authorities().is_some(),
             spec: project.spec.root(),

@@ -30,6 +30,7 @@ impl Update<'_> {
         let changes: Vec<_> = changes.iter().filter(|change| !change.known).cloned().collect();
         let findings = [
             self.lost_quorum(&changes),
+            self.restarted_members(&changes),
             self.lost_addresses(&changes),
             self.last_server(&changes),
             self.lost_servers(&changes),
@@ -69,6 +70,35 @@ impl Update<'_> {
         Some(finding.help(format!(
             "{absent}; if {again} does not join, replace it first, with --accept FL1217; {IN_PLACE}"
         )))
+    }
+
+    /// Two members are a quorum together: while a third one is on its way, none of them restarts.
+    fn restarted_members(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
+        let members = self.replaced(changes, |roles| self.is_member(roles));
+        let restarted = changes
+            .iter()
+            .filter(|change| self.is_member(&change.roles) && change.restarts_etcd());
+        let restarted: Vec<_> = restarted.map(|change| change.name.as_str()).collect();
+        let is_short = members.staying == 2 && members.joining + members.absent.len() > 0;
+        if restarted.is_empty() || !is_short {
+            return None;
+        }
+        let message = format!(
+            "etcd would restart on {} while it has 2 members: it would lose its quorum",
+            record::listed(&restarted)
+        );
+        let finding = Diagnostic::error("FL1216", message).at(self.nodes_place());
+        if members.absent.is_empty() {
+            let help =
+                "make two changes: first the new member alone; when it is Ready, firelay update --done; then the rest";
+            return Some(finding.label(self.recorded(&self.members_before())).help(help));
+        }
+        let absent = record::listed(&members.absent);
+        let label = format!(
+            "{absent} may not have joined yet ({})",
+            self.recorded_line(&["pending"])
+        );
+        Some(finding.label(label).help(record::once_joined(&absent)))
     }
 
     /// With external etcd a control plane that is created anew joins through another one.

@@ -19,7 +19,7 @@ use super::{
     },
     State,
     base::{
-        before, behind, contradiction, pending, refuse_foreign, refuse_part_of_step, refuse_unrecorded, unrecorded,
+        before, behind, contradiction, refuse_foreign, refuse_part_of_step, refuse_unrecorded, scripts, unrecorded,
     },
 };
 use crate::{
@@ -97,8 +97,8 @@ pub struct Update<'a> {
     pub(super) base: Option<Record>,
     /// The machines of the tree in place.
     pub(super) tree: BTreeMap<String, MachineRecord>,
-    /// A script of an earlier update that nobody has said is done.
-    pub(super) pending: Option<String>,
+    /// The scripts of earlier updates that nobody has said are done.
+    pub(super) scripts: Vec<String>,
     /// The first of them after which a machine may have another version of a program.
     pub(super) behind: Option<String>,
     /// The record after this render.
@@ -144,7 +144,7 @@ impl<'a> Update<'a> {
             state,
             base,
             tree,
-            pending: last.and_then(|last| pending(render.out, last)),
+            scripts: last.map(|last| scripts(render.out, last)).unwrap_or_default(),
             behind: None,
         };
         if let Some(base) = update.base.as_ref().filter(|_| !render.whole) {
@@ -430,12 +430,21 @@ impl<'a> Update<'a> {
 
     /// Tells of an upgrade that nobody has said is over, where no script is left that shows it.
     pub fn tell_pending(&self) {
-        let pending = self.base.as_ref().and_then(|base| base.pending());
-        if let Some(old) = pending.and_then(|own| own.kubernetes.as_ref()) {
+        let Some(base) = &self.base else { return };
+        let joining = base.pending().into_iter().flat_map(|own| &own.joining);
+        let joining: Vec<_> = joining.map(String::as_str).collect();
+        if !joining.is_empty() {
+            streams::tell(format_args!(
+                "{}: {} may not have joined yet: firelay update --done when all machines are Ready",
+                self.recorded_line(&["pending"]),
+                record::listed(&joining)
+            ));
+        }
+        if let Some(old) = base.pending().and_then(|own| own.kubernetes.as_ref()) {
             streams::tell(format_args!(
                 "{}: machines may still have Kubernetes {old}, and no script is left here: firelay update --done when all have {}",
                 self.recorded_line(&["pending"]),
-                self.next.kubernetes
+                base.kubernetes
             ));
         }
     }
@@ -528,7 +537,6 @@ impl<'a> Update<'a> {
             return Some(change.whole(Action::Replace, "--replace asks for it".to_owned()));
         }
         let in_tree = self.tree.get(&node.name).is_some_and(|own| own.digest == base.digest);
-        let out = self.render.out.display();
         if !in_tree
             && self
                 .founding_digest(node)
@@ -537,8 +545,27 @@ impl<'a> Update<'a> {
             let reason = "since the founding it has no kubeadm init";
             return Some(change.whole(Action::Document, reason.to_owned()));
         }
-        let reason = format!("{out} does not have the document of the record: the files that differ are not known");
-        (!in_tree).then(|| change.whole(Action::Unknown, reason))
+        (!in_tree).then(|| change.whole(Action::Unknown, self.unknown_reason()))
+    }
+
+    /// Why a change is not known.
+    pub fn unknown_reason(&self) -> String {
+        let out = self.render.out.display();
+        format!("{out} does not have the document of the record: the files that differ are not known")
+    }
+
+    /// Whether the record has a third document of a machine between that of a former tree and the new one: the machine may have it.
+    pub fn is_between(&self, node: &NodePlan, former: &str, new: &str) -> bool {
+        let base = self.base.as_ref().and_then(|base| base.machines.get(&node.name));
+        base.is_some_and(|base| !base.is_adopted() && base.digest != former && base.digest != new)
+    }
+
+    /// The manifest of a tree without documents.
+    pub fn empty_manifest(&self) -> Manifest {
+        let Render { project, bundle, .. } = self.render;
+        let running = self.base.as_ref().map(|base| &base.kubernetes);
+        let version = running.unwrap_or(&project.plan.kubernetes.version).to_string();
+        Manifest::new(&project.plan.name, &version, &bundle.fingerprint())
     }
 
     /// The digest of the founder's document before the founding, which a record without a render since then has.
@@ -698,7 +725,7 @@ impl<'a> Update<'a> {
             .iter()
             .filter(is_new)
             .filter_map(|change| unrecorded(&self.tree, &change.name));
-        self.refuse_contradictions(&stale.chain(new).collect::<Vec<_>>())
+        self.refuse_contradictions(stale.chain(new).chain(self.discarded()).collect())
     }
 
     /// Takes the files that were rendered into the record and the manifest.
@@ -727,7 +754,8 @@ impl<'a> Update<'a> {
                 None => 1,
             };
         }
-        self.refuse_contradictions(&stale)?;
+        stale.extend(self.discarded());
+        self.refuse_contradictions(stale)?;
         manifest.generations = self.next.generations(bundle.issued_at);
         Ok(manifest)
     }

@@ -673,6 +673,12 @@ fn a_plan_and_an_update_take_the_tree_that_is_there() {
     assert_eq!(desk.run(&["plan", "--detailed-exitcode", "--set", one]).code, 0);
 }
 
+/// The commands of the updates that a plan prints.
+fn upgrade_commands(ran: &Ran) -> Vec<&str> {
+    let lines = ran.stdout.lines().map(str::trim_start);
+    lines.filter_map(|line| line.strip_prefix("firelay ")).collect()
+}
+
 /// Members of external etcd come before Kubernetes, whose API servers of the old minor would use the new etcd.
 #[test]
 fn external_etcd_keeps_its_version_where_the_running_minor_needs_it() {
@@ -711,6 +717,27 @@ fn external_etcd_keeps_its_version_where_the_running_minor_needs_it() {
                 "{ran:?}"
             );
             assert!(ran.stdout.contains("2 updates lead there;"), "{ran:?}");
+            // The first of them may not be over.
+            let words: Vec<_> = upgrade_commands(&ran)
+                .into_iter()
+                .map(|line| line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+                .collect();
+            let run = |words: &[String]| desk.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            let (before, tree) = (desk.read("firelay.state.yaml"), desk.at("out"));
+            let copied = std::process::Command::new("cp")
+                .arg("-r")
+                .args([&tree, &desk.at("kept")])
+                .status();
+            assert!(copied.unwrap().success());
+            assert_eq!(run(&words[0]).code, 0);
+            let ran = run(&words[2]);
+            assert!(
+                ran.code == 3 && ran.stderr.contains("FL1214") && ran.stderr.contains("the running Kubernetes 1.36.4"),
+                "{ran:?}"
+            );
+            fs::remove_dir_all(&tree).unwrap();
+            fs::rename(desk.at("kept"), &tree).unwrap();
+            desk.write("firelay.state.yaml", &before);
         }
     }
     let ran = desk.run(&[&["plan", "--detailed-exitcode"], &over[..]].concat());

@@ -919,6 +919,30 @@ fn a_pool_is_told_when_its_token_has_ended() {
     assert!(ran.code == 0 && ends != ttl, "{ran:?}");
 }
 
+/// Two members stop when one of them restarts, and a third one is on its way.
+#[test]
+fn nothing_restarts_etcd_while_it_has_two_members() {
+    let desk = founded("external-etcd");
+    let spec = desk
+        .read("cluster.yaml")
+        .replace("10.2.0.31-10.2.0.33", "10.2.0.32-10.2.0.34");
+    desk.write("cluster.yaml", &spec.replace("etcd{1..3}", "etcd{2..4}"));
+    let quota = ["--accept", "FL1218", "--set", "etcd.quotaBackendBytes=4294967296"];
+    let text = [
+        "FL1216",
+        "etcd would restart on etcd2, etcd3 while it has 2 members",
+        "make two changes",
+    ];
+    for verb in ["plan", "update"] {
+        refused(&desk, &[&[verb], &quota[..]].concat(), &text);
+    }
+    assert_eq!(desk.run(&["update", "--accept", "FL1218"]).code, 0);
+    let text = ["FL1216", "etcd4 may not have joined yet", "firelay update --done"];
+    refused(&desk, &["plan", quota[2], quota[3]], &text);
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    assert_eq!(desk.run(&["plan", quota[2], quota[3]]).code, 0);
+}
+
 /// A member that is a worker from now on would leave its etcd behind.
 #[test]
 fn a_machine_that_loses_its_role_is_removed_first() {

@@ -58,6 +58,12 @@ fn the_member_that_took_the_snapshot_founds_etcd_and_the_others_join_one_after_t
 #[test]
 fn payloads_of_machines_that_are_created_anew_are_published() {
     let desk = founded("ha-ubuntu");
+    let spec = desk.read("cluster.yaml");
+    desk.write("cluster.yaml", &spec.replace("name: cp3", "name: cp4"));
+    let ran = desk.run(&[&["recover", "--snapshot", SNAPSHOT, "--lost", "cp4"], &BACKUP[..]].concat());
+    let both = "etcd has the members cp1, cp2, cp3 in firelay.state.yaml, and cp1, cp2, cp4 in the spec";
+    assert!(ran.code == 3 && ran.stderr.contains(both), "{ran:?}");
+    desk.write("cluster.yaml", &spec);
     let pointer = "delivery={ pointer: { base: https://files.example.com, sealed: true } }";
     let all = steps(&desk, &["--snapshot", SNAPSHOT, "--lost", "cp3", "--set", pointer]);
     let (_, commands) = &all[2];

@@ -349,12 +349,6 @@ fn what_is_missing_or_wrong_is_said_and_nothing_is_written() {
     );
     // The old tree is needed for the files that machines have.
     fs::rename(desk.at("out"), desk.at("before")).unwrap();
-    refused(
-        &desk,
-        &["update"],
-        1,
-        &["out has no tree of an earlier render", "--from"],
-    );
     refused(&desk, &["update", "--done"], 2, &["out has no tree", "--out"]);
     refused(&desk, &["render"], 3, &["FL1207", "out has no last document of cp1"]);
     assert_eq!(desk.run(&["render", "--accept", "FL1207"]).code, 0);
@@ -671,12 +665,79 @@ fn a_render_tells_of_documents_that_another_clone_rendered() {
     assert_eq!(desk.run(&[&["render", "--out", "mine"], &other[..]].concat()).code, 0);
     let third = ["update", "--set", "nodes[worker-{1..3}].labels.tier=three"];
     let ran = desk.run(&third);
-    let text =
-        "run the scripts of its update first (out/update/1/worker-1.sh is one), and remove out when they have run";
+    let text = "run the scripts of its update first (out/update/1/worker-1.sh is one): no render makes them again";
     assert!(
         ran.code == 3 && ran.stderr.contains("FL1205") && ran.stderr.contains(text),
         "{ran:?}"
     );
+}
+
+/// Machines may have the document of the record, which is between that of an old tree and the new one.
+#[test]
+fn an_old_tree_is_no_base_of_scripts() {
+    let desk = founded("ha-ubuntu", &[]);
+    let copied = Command::new("cp")
+        .arg("-r")
+        .args([desk.at("out"), desk.at("before")])
+        .status();
+    assert!(copied.unwrap().success());
+    let time = ["--set", "ntp={ servers: [10.0.0.1] }"];
+    assert_eq!(desk.run(&[&["update"], &time[..]].concat()).code, 0);
+    assert_eq!(desk.run(&["update", "--done"]).code, 0);
+    let text = ["FL1207", "before has no last document of cp1", "--replace cp1"];
+    refused(&desk, &["update", "--from", "before"], 3, &text);
+    let ran = desk.run(&["update"]);
+    assert!(ran.code == 0 && ran.stderr.contains("wrote 6 scripts"), "{ran:?}");
+}
+
+/// Without a tree an update refuses what a plan refuses, and takes what asks for no script.
+#[test]
+fn an_update_without_a_tree_is_refused_as_a_plan() {
+    let desk = founded("ha-ubuntu", &[]);
+    fs::remove_dir_all(desk.at("out")).unwrap();
+    let label = ["--set", "nodes[cp1].labels.tier=one"];
+    for verb in ["plan", "update", "render"] {
+        let text = ["FL1207", "out has no last document of cp1, whose documents change"];
+        refused(&desk, &[&[verb], &label[..]].concat(), 3, &text);
+    }
+    // kubeadm's configuration comes to the same documents, which are not there either.
+    let flag = "kubernetes.apiServer.extraArgs=[{ name: v, value: \"3\" }]";
+    refused(&desk, &["update", "--set", flag], 3, &["FL1207", "cp1, cp2, cp3"]);
+    let ran = desk.run(&["update"]);
+    assert!(ran.code == 0 && ran.stdout.contains("No changes"), "{ran:?}");
+    assert_eq!(desk.run(&[&["update"], &label[..]].concat()).code, 0);
+    assert!(desk.at("out/update/1/cp1.sh").exists());
+}
+
+/// A colleague's record comes in the place of that with which the scripts were written.
+#[test]
+fn scripts_of_a_discarded_record_are_not_offered() {
+    let desk = founded("ha-ubuntu", &[]);
+    let copied = Command::new("cp")
+        .arg("-r")
+        .args([desk.at("out"), desk.at("theirs")])
+        .status();
+    assert!(copied.unwrap().success());
+    let record = desk.read("firelay.state.yaml");
+    let label = |value: &str| format!("nodes[cp1].labels.tier={value}");
+    let theirs = ["update", "--out", "theirs", "--set", &label("theirs")];
+    assert_eq!(desk.run(&theirs).code, 0);
+    let other = desk.read("firelay.state.yaml");
+    desk.write("firelay.state.yaml", &record);
+    assert_eq!(desk.run(&["update", "--set", &label("own")]).code, 0);
+    desk.write("firelay.state.yaml", &other);
+    let text = [
+        "FL1206",
+        "do not run scripts whose documents this record does not have (out/update/1/cp1.sh is one), remove out, and render the spec",
+    ];
+    for verb in ["plan", "render", "update"] {
+        refused(&desk, &[verb, "--set", &label("theirs")], 3, &text);
+    }
+    let done = ["another document of cp1 than the record", "firelay plan"];
+    refused(&desk, &["update", "--done"], 3, &done);
+    // The record is lost.
+    fs::remove_file(desk.at("firelay.state.yaml")).unwrap();
+    refused(&desk, &["update", "--done"], 3, &["FL1204"]);
 }
 
 /// What belongs to all machines waits for an update of all.
