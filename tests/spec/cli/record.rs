@@ -601,7 +601,9 @@ fn a_tree_and_a_record_that_contradict_each_other_are_refused() {
     }
     let advice = desk.run(&["render"]).stderr;
     assert!(
-        advice.contains("or remove out, which holds nothing that a render does not make again"),
+        advice.contains(
+            "= help: bring the spec to what was committed with this record, and render; then make the change again"
+        ),
         "{advice}"
     );
     // Repeating the record's change updates the tree.
