@@ -556,7 +556,7 @@ pub const PAGES: &[Page] = &[
             ("kubectl --namespace kube-system exec", RUN),
             // The spec changes between the two.
             ("firelay update --accept FL0209", Read),
-            ("No minor is skipped", Text),
+            ("2 updates lead there", Text),
             ("firelay plan\nfirelay update", RUN),
         ],
     ),
