@@ -43,15 +43,13 @@ pub fn bundle() -> Bundle {
 }
 
 pub fn issue(plan: &Plan, bundle: &Bundle, name: &str) -> NodePki {
+    issue_at(plan, bundle, name, bundle.issued_at)
+}
+
+pub fn issue_at(plan: &Plan, bundle: &Bundle, name: &str, issued_at: OffsetDateTime) -> NodePki {
     let node = plan.nodes.iter().find(|node| node.name == name).unwrap();
-    pki::issue(
-        plan,
-        &Authorities::open(bundle).unwrap(),
-        bundle,
-        node,
-        bundle.issued_at,
-    )
-    .unwrap()
+    let authorities = Authorities::open(bundle).unwrap();
+    pki::issue(plan, &authorities, bundle, node, issued_at).unwrap()
 }
 
 /// One control plane `cp1` and one worker `worker-1`.

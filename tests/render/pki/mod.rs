@@ -487,8 +487,14 @@ fn leaves_hold_while_their_ca_does() {
     plan.pki.backdate = Duration::hours(48);
     let pki = issue(&plan, &bundle, "cp1");
     assert_eq!(pki.expires, ISSUED_AT + Duration::hours(87_600));
-    assert_eq!(pki.not_before, ISSUED_AT - Duration::hours(24));
-    assert_eq!(dates(&Tree::of(&pki), "pki/apiserver.crt"), dates(&tree, "pki/ca.crt"));
+    // The CA is younger than the backdate: a later certificate begins later all the same.
+    assert_eq!(pki.not_before, ISSUED_AT - Duration::hours(12));
+    assert_eq!(
+        dates(&Tree::of(&pki), "pki/apiserver.crt"),
+        "notBefore=Nov 20 00:00:00 2026 GMT\nnotAfter=Nov 17 12:00:00 2036 GMT\n"
+    );
+    let later = cluster::issue_at(&plan, &bundle, "cp1", ISSUED_AT + Duration::seconds(3));
+    assert_eq!(later.not_before, pki.not_before + Duration::seconds(1));
 }
 
 /// The expiry date of a certificate.
