@@ -91,13 +91,18 @@ impl MachineChange {
 
     /// Whether a script restarts the machine's member of etcd.
     pub fn restarts_etcd(&self) -> bool {
-        let is_restart = |handler: &&Handler| match handler {
+        // Without the former settings no field is known.
+        let is_of_etcd =
+            |file: &FileChange| file.fields.is_empty() || file.fields.iter().any(|own| own.field.contains("/etcd/"));
+        let is_restart = |file: &FileChange, handler: &Handler| match handler {
             Handler::Restart(unit) => unit == "etcd.service",
             Handler::Pod(pod) => pod == "etcd",
-            Handler::Kubeadm | Handler::Configure | Handler::Certificates => true,
+            Handler::Kubeadm | Handler::Certificates => true,
+            Handler::Configure => is_of_etcd(file),
             _ => false,
         };
-        self.in_place() && self.handlers().iter().any(is_restart)
+        let restarts = |file: &FileChange| file.handlers.iter().any(|own| is_restart(file, own));
+        self.in_place() && self.files.iter().any(restarts)
     }
 
     /// A machine that is added, removed or replaced as a whole.

@@ -17,8 +17,8 @@ use super::{
     plan::{self, Pair},
     project::Project,
     state::{
-        Apply, Applying, ORDER, SETTINGS_ALONE, Update, copied, earlier_scripts, earlier_updates, same_cluster,
-        tell_earlier_scripts, update_directory,
+        Apply, Applying, MANIFESTS, ORDER, SETTINGS_ALONE, Update, copied, earlier_scripts, earlier_updates,
+        same_cluster, update_directory,
     },
     streams::{self, counted},
 };
@@ -30,9 +30,6 @@ use crate::{
     tree::{Manifest, ManifestFile, TreeReader, TreeWriter, is_update},
     update::{Change, manifests_script, script},
 };
-
-/// The name of the script that applies manifests; no machine has a name in capitals.
-const MANIFESTS: &str = "MANIFESTS";
 
 /// Settings of the founder that the scripts apply.
 pub(super) fn applying(args: &cli::Update) -> Applying {
@@ -361,7 +358,7 @@ impl Written {
         }
         streams::text(&report.text())?;
         if let Some(folders) = &self.earlier {
-            tell_earlier_scripts(folders);
+            update.tell_earlier_scripts(folders);
         }
         let Some(scripts) = scripts else {
             streams::tell(match counts.replace {

@@ -15,7 +15,7 @@ use super::{
     failure::Failure,
     measure::{self, Basis},
     project::{Project, print_findings, refusal},
-    state::{Applying, Rendering, State, Update, earlier_scripts, same_cluster, tell_earlier_scripts},
+    state::{Applying, Rendering, State, Update, earlier_scripts, same_cluster},
 };
 use crate::{
     adopt::{Objects, living},
@@ -125,7 +125,7 @@ fn print(args: &Plan) -> Result<Result<(), Failure>, Failure> {
     let report = Report::new(&project, &update, (&changes, &manifests), counts).by_way_of(upgrades);
     report.print(&project, &update, args.output)?;
     match earlier_scripts(manifest, &args.out) {
-        Some(folders) => tell_earlier_scripts(&folders),
+        Some(folders) => update.tell_earlier_scripts(&folders),
         None => update.tell_pending(),
     }
     if !counts.is_empty() {

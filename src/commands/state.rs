@@ -11,8 +11,8 @@ use std::{
 };
 
 pub use base::{
-    AHEAD, ORDER, SETTINGS_ALONE, earlier_scripts, earlier_updates, pending, refuse_foreign, same_cluster,
-    tell_earlier_scripts, update_directory,
+    AHEAD, MANIFESTS, ORDER, SETTINGS_ALONE, earlier_scripts, earlier_updates, pending, refuse_foreign, same_cluster,
+    update_directory,
 };
 pub use update::{Apply, Applying, Render as Rendering, Update, whole_second};
 
@@ -154,6 +154,12 @@ impl State {
     pub fn is_of_tree(&self) -> bool {
         let own = self.text.as_ref().and_then(|text| text.source.texts().first());
         own.map(|own| own.text.as_ref()) != self.written.as_deref()
+    }
+
+    /// Whether the record is neither that of the tree nor one before it.
+    pub fn is_of_other_clone(&self) -> bool {
+        let copy = self.copy.as_ref().map(|(_, copy)| copy);
+        !self.is_of_tree() && copy.is_some_and(|copy| self.written.as_ref() != Some(copy))
     }
 
     /// Whether there is no file yet.

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{
     failure::Failure,
     render,
-    state::{State, copied},
+    state::{State, copied, earlier_scripts},
     streams::{self, counted},
 };
 use crate::{
@@ -75,11 +75,13 @@ fn joined(record: &Record) -> String {
 /// Refuses a tree that is not of the record: its scripts brought something else.
 fn refuse_other(args: &cli::Update, record: &Record) -> Result<(), Failure> {
     let last = TreeReader::open(&args.out)?.manifest;
-    if let Some(name) = copied(&args.out, &last)?.and_then(|copy| record.discards(&copy.record)) {
+    let copy = copied(&args.out, &last)?.filter(|_| earlier_scripts(Some(&last), &args.out).is_some());
+    let discarded = copy.and_then(|copy| record.discards(&copy.record).map(str::to_owned));
+    if let Some(name) = discarded {
         let out = args.out.display();
         return Err(Failure::Refused(format!(
-            "{out} has another document of {name} than the record, both of one generation: its scripts bring what the record does not have\n  \
-             = help: firelay plan says which is right (FL1206)"
+            "{out} has another document of {name} than the record: its scripts bring what the record does not have (FL1206)\n  \
+             = help: firelay plan says which of the two is right"
         )));
     }
     let of_tree = (&last.cluster, &last.kubernetes_version);

@@ -52,9 +52,12 @@ impl Ca {
     }
 
     fn open(self, bundle: &Bundle) -> Result<OpenAuthority, Error> {
-        self.of(bundle)
-            .open()
-            .map_err(|problem| Error::Authority(self.name(), problem))
+        let open = self.of(bundle).open();
+        let open = open.map_err(|problem| Error::Authority(self.name(), problem))?;
+        Ok(OpenAuthority {
+            adopted: bundle.adopted,
+            ..open
+        })
     }
 }
 

@@ -192,16 +192,16 @@ fn validity(
     Ok((begin, end.min(authority.not_after)))
 }
 
-/// `issuedAt - backdate`; with a CA that is younger, in the middle between its begin and `issuedAt`: a later certificate begins later.
-/// X.509 has no year before 1950, and no fractions of seconds.
+/// `issuedAt - backdate`, but not before the CA. An adopted CA may be younger than the backdate: then `issuedAt` less half of its age, so that
+/// a later certificate begins later. X.509 has no year before 1950, and no fractions of seconds.
 pub(super) fn begin(plan: &Plan, issued_at: OffsetDateTime, authority: &OpenAuthority) -> Option<OffsetDateTime> {
     let moment = { issued_at.checked_sub(plan.pki.backdate) }.filter(|moment| moment.year() >= 1950)?;
-    if moment >= authority.not_before {
-        return Some(moment);
-    }
     let age = (issued_at - authority.not_before).max(Duration::ZERO);
-    let begin: OffsetDateTime = authority.not_before + age / 2;
-    begin.replace_nanosecond(0).ok()
+    let earliest = match authority.adopted {
+        true => issued_at - Duration::seconds(age.whole_seconds() / 2),
+        false => authority.not_before,
+    };
+    Some(moment.max(earliest))
 }
 
 impl Leaf {

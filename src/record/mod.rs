@@ -403,13 +403,13 @@ impl Record {
         other.founded_at.is_none() || self.founded_at.is_none() || self.machines == other.machines
     }
 
-    /// A machine of which another record of this founded cluster has a document of the same generation, which this one does not have.
+    /// A machine of which another record of this founded cluster has a document that this one does not have, and that is not older.
     pub fn discards(&self, other: &Self) -> Option<&str> {
         let is_other = |(name, own): &(&String, &MachineRecord)| {
             let other = other
                 .machines
                 .get(*name)
-                .filter(|other| other.generation == own.generation);
+                .filter(|other| other.generation >= own.generation);
             other.is_some_and(|other| other.digest != own.digest)
         };
         let machines = self.machines.iter().filter(|_| self.founded_at.is_some());

@@ -69,6 +69,8 @@ pub struct OpenAuthority {
     pub not_before: OffsetDateTime,
     /// The expiry date of its certificate.
     pub not_after: OffsetDateTime,
+    /// Something else made it, at any time before the bundle.
+    pub adopted: bool,
 }
 
 impl Authority {
@@ -140,6 +142,7 @@ impl Authority {
             public_key,
             not_before,
             not_after,
+            adopted: false,
         })
     }
 }

@@ -29,6 +29,9 @@ pub const ORDER: &str = "ORDER";
 /// each machine.
 pub const SETTINGS_ALONE: &str = "# settings alone: the next minor of Kubernetes does not wait for these scripts";
 
+/// The name of the script that applies manifests; no machine has a name in capitals.
+pub const MANIFESTS: &str = "MANIFESTS";
+
 /// Findings of one kind that are shown.
 const SHOWN: usize = 8;
 
@@ -116,6 +119,20 @@ impl Update<'_> {
         damaged.iter().take(SHOWN).map(one).collect()
     }
 
+    /// Tells of scripts that have to run before those of a later update.
+    pub fn tell_earlier_scripts(&self, folders: &str) {
+        let first = match self.state.is_of_other_clone() {
+            true => format!(
+                "another clone wrote {} since: if it has their changes, run them first, otherwise remove them",
+                self.state.path.display()
+            ),
+            false => "run them first".to_owned(),
+        };
+        streams::tell(format_args!(
+            "scripts of earlier updates are in {folders}: {first}; `firelay update --done` removes them when all have run"
+        ));
+    }
+
     /// What comes before the tree is replaced, if it has scripts that may not have run.
     fn scripts_first(&self) -> String {
         self.scripts.first().map_or_else(String::new, |script| {
@@ -123,16 +140,23 @@ impl Update<'_> {
         })
     }
 
-    /// The same where the record does not have some of the documents that the scripts bring.
+    /// The same where the record does not have some of what the scripts bring. Of scripts of one machine, only the last one is known to be
+    /// discarded.
     fn kept_scripts_first(&self) -> String {
-        let is_discarded = |script: &&String| {
-            let name = Path::new(script).file_stem().and_then(|name| name.to_str());
-            contradiction(&self.tree, self.base.as_ref(), name.unwrap_or_default()).is_some()
+        let founding = self.state.copy().map(|copy| copy.record.founding);
+        let has_settings = founding == self.base.as_ref().map(|base| base.founding.clone());
+        let is_kept = |script: &&String| {
+            let name = Path::new(script)
+                .file_stem()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            let is_same = |name: &str| self.has_recorded_document(name);
+            has_settings && (name == MANIFESTS || is_same(name))
         };
-        let (discarded, kept): (Vec<_>, Vec<_>) = self.scripts.iter().partition(is_discarded);
+        let (kept, discarded): (Vec<_>, Vec<_>) = self.scripts.iter().partition(is_kept);
         let no = discarded
-            .first()
-            .map(|script| format!("do not run scripts whose documents this record does not have ({script} is one), "));
+            .last()
+            .map(|script| format!("do not run scripts that bring what this record does not have ({script} is one), "));
         let yes =
             { kept.first() }.map(|script| format!("run the others ({script} is one), which no render makes again, "));
         no.into_iter().chain(yes).collect()
@@ -174,7 +198,7 @@ impl Update<'_> {
                     );
                     let finding = Diagnostic::error("FL1206", message).label("this digest is not that of the tree");
                     finding.help(format!(
-                        "bring the record back from version control; if it is right, {}remove {out}, and render the spec that was committed with it",
+                        "bring the record back from version control; if it is right, {}move {out} away, and render the spec that was committed with it",
                         self.kept_scripts_first()
                     ))
                 }
@@ -203,13 +227,6 @@ pub fn earlier_scripts(last: Option<&Manifest>, out: &Path) -> Option<String> {
     let folders = earlier_updates(last, out).into_iter().map(update_directory);
     let folders: Vec<_> = folders.map(|own| out.join(own).display().to_string()).collect();
     (!folders.is_empty()).then(|| folders.join(", "))
-}
-
-/// Tells of scripts that have to run before those of a later update.
-pub fn tell_earlier_scripts(folders: &str) {
-    streams::tell(format_args!(
-        "scripts of earlier updates are in {folders}: run them first; `firelay update --done` removes them when all have run"
-    ));
 }
 
 /// A script of an update that nobody has said is done.

@@ -153,11 +153,19 @@ impl Update<'_> {
             "the record has them ({}): what differs on these machines is not known",
             self.line(first)
         );
-        let finding = Diagnostic::error(UNKNOWN, message).label(label).help(format!(
-            "{RENDER_FORMER}; for a machine that is created anew: --replace {first}; with --accept {UNKNOWN} machines that run keep their \
-             documents"
-        ));
-        self.findings.push(finding);
+        let out = self.render.out;
+        let help = match root == out {
+            true => format!(
+                "{RENDER_FORMER}; for a machine that is created anew: --replace {first}; with --accept {UNKNOWN} machines that run keep their \
+                 documents"
+            ),
+            false => format!(
+                "name the directory of the last render with --from; without --from it is {}",
+                out.display()
+            ),
+        };
+        self.findings
+            .push(Diagnostic::error(UNKNOWN, message).label(label).help(help));
         self.render.args.accept.iter().any(|code| code == UNKNOWN)
     }
 

@@ -72,20 +72,24 @@ impl Update<'_> {
         )))
     }
 
-    /// Two members are a quorum together: while a third one is on its way, none of them restarts.
+    /// Members that are all needed for the quorum do not restart while others are on their way: of two, each is.
     fn restarted_members(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
         let members = self.replaced(changes, |roles| self.is_member(roles));
         let restarted = changes
             .iter()
             .filter(|change| self.is_member(&change.roles) && change.restarts_etcd());
-        let restarted: Vec<_> = restarted.map(|change| change.name.as_str()).collect();
-        let is_short = members.staying == 2 && members.joining + members.absent.len() > 0;
-        if restarted.is_empty() || !is_short {
+        let restarted = restarted.map(|change| change.name.as_str());
+        let restarted: Vec<_> = restarted.filter(|name| !members.absent.contains(name)).collect();
+        let (joined, absent) = (members.staying, members.absent.len());
+        let is_short = joined.saturating_sub(1) < record::quorum(joined + absent);
+        let waits = absent > 0 || members.joining > 0 && joined > 1;
+        if restarted.is_empty() || !is_short || !waits {
             return None;
         }
         let message = format!(
-            "etcd would restart on {} while it has 2 members: it would lose its quorum",
-            record::listed(&restarted)
+            "etcd would restart on {} while {joined} of its members {} known to run: it would lose its quorum",
+            record::listed(&restarted),
+            if joined == 1 { "is" } else { "are" }
         );
         let finding = Diagnostic::error("FL1216", message).at(self.nodes_place());
         if members.absent.is_empty() {

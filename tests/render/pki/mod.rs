@@ -487,14 +487,19 @@ fn leaves_hold_while_their_ca_does() {
     plan.pki.backdate = Duration::hours(48);
     let pki = issue(&plan, &bundle, "cp1");
     assert_eq!(pki.expires, ISSUED_AT + Duration::hours(87_600));
-    // The CA is younger than the backdate: a later certificate begins later all the same.
-    assert_eq!(pki.not_before, ISSUED_AT - Duration::hours(12));
-    assert_eq!(
-        dates(&Tree::of(&pki), "pki/apiserver.crt"),
-        "notBefore=Nov 20 00:00:00 2026 GMT\nnotAfter=Nov 17 12:00:00 2036 GMT\n"
-    );
-    let later = cluster::issue_at(&plan, &bundle, "cp1", ISSUED_AT + Duration::seconds(3));
-    assert_eq!(later.not_before, pki.not_before + Duration::seconds(1));
+    assert_eq!(pki.not_before, ISSUED_AT - Duration::hours(24));
+    assert_eq!(dates(&Tree::of(&pki), "pki/apiserver.crt"), dates(&tree, "pki/ca.crt"));
+    // A later certificate of a young CA that was adopted begins later, whatever their ages.
+    let adopted = Bundle {
+        adopted: true,
+        ..bundle
+    };
+    let begins = [0, 3, 3600, 90_000, 172_800].map(|age| {
+        let later = ISSUED_AT + Duration::seconds(age);
+        cluster::issue_at(&plan, &adopted, "cp1", later).not_before
+    });
+    assert_eq!(begins[0], ISSUED_AT - Duration::hours(12));
+    assert!(begins.is_sorted_by(|one, other| one < other), "{begins:?}");
 }
 
 /// The expiry date of a certificate.

@@ -932,7 +932,7 @@ fn nothing_restarts_etcd_while_it_has_two_members() {
     let quota = ["--accept", "FL1218", "--set", "etcd.quotaBackendBytes=4294967296"];
     let text = [
         "FL1216",
-        "etcd would restart on etcd2, etcd3 while it has 2 members",
+        "etcd would restart on etcd2, etcd3 while 2 of its members are known to run",
         "make two changes",
     ];
     for verb in ["plan", "update"] {
@@ -943,6 +943,35 @@ fn nothing_restarts_etcd_while_it_has_two_members() {
     refused(&desk, &["plan", quota[2], quota[3]], &text);
     assert_eq!(desk.run(&["update", "--done"]).code, 0);
     assert_eq!(desk.run(&["plan", quota[2], quota[3]]).code, 0);
+}
+
+/// Three of five bear no restart, and what does not restart etcd comes at any time.
+#[test]
+fn members_that_are_all_needed_do_not_restart() {
+    let desk = Desk::of("ha-ubuntu");
+    let old = ["--set", "kubernetes.version=1.36.3"];
+    let spec = desk.read("cluster.yaml").replace("name: cp3", "name: \"cp{3..5}\"");
+    let spec = spec.replace("addresses: [10.0.0.13]", "addresses: [10.0.0.13-10.0.0.15]");
+    desk.write("cluster.yaml", &spec);
+    assert_eq!(desk.run(&[&["render", "--founded"], &old[..]].concat()).code, 0);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    for name in ["cp4", "cp5"] {
+        let ran = desk.run(&[&["render", "--replace", name], &old[..]].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    let text = [
+        "FL1216",
+        "etcd would restart on cp1, cp2, cp3 while 3 of its members",
+        "cp4, cp5 may not have joined yet",
+    ];
+    refused(&desk, &["update"], &text);
+    for setting in [
+        "kubernetes.kubelet.config={ maxPods: 120 }",
+        "nodes[cp1].labels.tier=app",
+    ] {
+        let ran = desk.run(&[&["plan", "--set", setting], &old[..]].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
 }
 
 /// A member that is a worker from now on would leave its etcd behind.

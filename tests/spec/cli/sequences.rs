@@ -238,10 +238,9 @@ impl Model {
 }
 
 /// Actions of a machine that restart its member of etcd.
-const RESTARTS: [&str; 4] = [
+const RESTARTS: [&str; 3] = [
     "restart etcd.service",
     "kubeadm upgrade",
-    "apply kubeadm's configuration",
     "change keys and certificates",
 ];
 

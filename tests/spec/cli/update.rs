@@ -684,7 +684,11 @@ fn an_old_tree_is_no_base_of_scripts() {
     let time = ["--set", "ntp={ servers: [10.0.0.1] }"];
     assert_eq!(desk.run(&[&["update"], &time[..]].concat()).code, 0);
     assert_eq!(desk.run(&["update", "--done"]).code, 0);
-    let text = ["FL1207", "before has no last document of cp1", "--replace cp1"];
+    let text = [
+        "FL1207",
+        "before has no last document of cp1",
+        "without --from it is out",
+    ];
     refused(&desk, &["update", "--from", "before"], 3, &text);
     let ran = desk.run(&["update"]);
     assert!(ran.code == 0 && ran.stderr.contains("wrote 6 scripts"), "{ran:?}");
@@ -728,13 +732,24 @@ fn scripts_of_a_discarded_record_are_not_offered() {
     desk.write("firelay.state.yaml", &other);
     let text = [
         "FL1206",
-        "do not run scripts whose documents this record does not have (out/update/1/cp1.sh is one), remove out, and render the spec",
+        "do not run scripts that bring what this record does not have (out/update/1/cp1.sh is one), move out away, and render the spec",
     ];
     for verb in ["plan", "render", "update"] {
         refused(&desk, &[verb, "--set", &label("theirs")], 3, &text);
     }
     let done = ["another document of cp1 than the record", "firelay plan"];
     refused(&desk, &["update", "--done"], 3, &done);
+    // Those of settings alone do not show whether the record has them.
+    let (desk, clone) = (
+        founded("ha-ubuntu", &[]),
+        "kubernetes.apiServer.extraArgs=[{ name: v, value: \"4\" }]",
+    );
+    let record = desk.read("firelay.state.yaml");
+    assert_eq!(desk.run(&["update", "--set", clone]).code, 0);
+    desk.write("firelay.state.yaml", &record.replace("...\n", "# theirs\n...\n"));
+    let told = "scripts of earlier updates are in out/update/1: another clone wrote firelay.state.yaml since";
+    let plan = desk.run(&["plan"]);
+    assert!(plan.code == 0 && plan.stderr.contains(told), "{plan:?}");
     // The record is lost.
     fs::remove_file(desk.at("firelay.state.yaml")).unwrap();
     refused(&desk, &["update", "--done"], 3, &["FL1204"]);
