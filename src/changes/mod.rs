@@ -25,7 +25,7 @@ pub use handlers::{
 };
 pub use steps::{Member, Step, steps};
 
-use crate::tree::Role;
+use crate::{record::Founding, tree::Role};
 
 /// The kind of a machine's change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -91,9 +91,10 @@ impl MachineChange {
 
     /// Whether a script restarts the machine's member of etcd.
     pub fn restarts_etcd(&self) -> bool {
-        // Without the former settings no field is known.
-        let is_of_etcd =
-            |file: &FileChange| file.fields.is_empty() || file.fields.iter().any(|own| own.field.contains("/etcd/"));
+        // Without the former settings the part alone is known.
+        let is_part =
+            |field: &str| field == Founding::Etcd.name() || Founding::with_field(field) == Some(Founding::Etcd);
+        let is_of_etcd = |file: &FileChange| file.fields.iter().any(|own| is_part(&own.field));
         let is_restart = |file: &FileChange, handler: &Handler| match handler {
             Handler::Restart(unit) => unit == "etcd.service",
             Handler::Pod(pod) => pod == "etcd",

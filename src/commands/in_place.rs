@@ -220,7 +220,10 @@ impl<'a> Base<'a> {
                 return Ok((self.change_of_missing(update, node, &after), None));
             };
             if self.args.from.is_some() && update.is_between(node, &before, &after) {
-                let reason = format!("{} is older than its document in the record", self.root.display());
+                let reason = format!(
+                    "{} has a document that is older than the one in the record",
+                    self.root.display()
+                );
                 return Ok(whole(Action::Unknown, Some(reason)));
             }
             if before == after {
@@ -249,9 +252,6 @@ impl<'a> Base<'a> {
             // The documents of a machine that only applies kubeadm's configuration are the same.
             if own.1.is_none() && own.0.in_place() {
                 own.1 = self.pair(project.node(&own.0.name)?, &last, (tree, manifest))?;
-                if own.1.is_none() {
-                    own.0 = own.0.clone().whole(Action::Unknown, update.unknown_reason());
-                }
             }
         }
         update.refuse_damaged(Some(&last))?;

@@ -118,13 +118,14 @@ impl State {
             .filter(|_| self.record().is_some_and(|own| own.founded_at.is_none()));
         let (which, other) = match founded {
             Some(at) => (
-                format!("the cluster was founded on {} there, and not here", at.date()),
+                format!("only the copy says that the cluster was founded, on {}", at.date()),
                 format!("if another clone founds the cluster anew: remove {out}, and call firelay render --refound"),
             ),
             None => (
                 "no machine tells which of the two is right".to_owned(),
                 format!(
-                    "if a change was taken back on purpose, in another clone or directory, {path} is right: remove {out}, and render"
+                    "if a change was taken back on purpose, in another clone or directory, {path} is right: remove {out}, and render the spec \
+                     of this record"
                 ),
             ),
         };

@@ -81,7 +81,7 @@ fn refuse_other(args: &cli::Update, record: &Record) -> Result<(), Failure> {
         let out = args.out.display();
         return Err(Failure::Refused(format!(
             "{out} has another document of {name} than the record: its scripts bring what the record does not have (FL1206)\n  \
-             = help: firelay plan says which of the two is right"
+             = help: firelay plan shows the ways out"
         )));
     }
     let of_tree = (&last.cluster, &last.kubernetes_version);

@@ -1,6 +1,6 @@
 //! Changes of the settings that only the founder applies, against those that a tree keeps.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use super::{
     super::{documents, last_tree::settings, project::Project, state::Update},
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     changes::{
-        FieldChange, FileChange, MachineChange,
+        Action, FieldChange, FileChange, MachineChange,
         founding::{Applied, Changes},
     },
     node::{ARTIFACTS, MANIFESTS},
@@ -46,6 +46,13 @@ pub(in super::super) fn configure(
         }
     }
     configuration.apply_to(changes, &fields);
+    // A script needs the last document.
+    let files = last.into_iter().flat_map(|(manifest, _)| &manifest.files);
+    let names: BTreeSet<_> = files.filter_map(|file| file.node.as_deref()).collect();
+    let is_missing = |change: &&mut MachineChange| change.in_place() && !names.contains(change.name.as_str());
+    for change in changes.iter_mut().filter(is_missing) {
+        *change = change.clone().whole(Action::Unknown, update.unknown_reason());
+    }
 }
 
 /// Files of manifests that a script applies and that differ from those of the last tree.

@@ -190,7 +190,7 @@ pub(super) fn text(upgrades: &[Upgrade]) -> Vec<String> {
         return Vec::new();
     }
     let head = format!(
-        "{} updates lead there; go on when all machines have the version before:",
+        "This change takes {} updates; begin each one when all machines are done with the one before:",
         upgrades.len()
     );
     let one = |(number, upgrade): (usize, &Upgrade)| {

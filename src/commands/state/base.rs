@@ -123,7 +123,7 @@ impl Update<'_> {
     pub fn tell_earlier_scripts(&self, folders: &str) {
         let first = match self.state.is_of_other_clone() {
             true => format!(
-                "another clone wrote {} since: if it has their changes, run them first, otherwise remove them",
+                "another clone wrote {} since then: if this record has their changes, run them first; if not, delete them",
                 self.state.path.display()
             ),
             false => "run them first".to_owned(),
@@ -136,7 +136,9 @@ impl Update<'_> {
     /// What comes before the tree is replaced, if it has scripts that may not have run.
     fn scripts_first(&self) -> String {
         self.scripts.first().map_or_else(String::new, |script| {
-            format!("run the scripts of its update first ({script} is one): no render makes them again; when they have run, ")
+            format!(
+                "first run the scripts in this directory (such as {script}), because no render writes them again; then "
+            )
         })
     }
 
@@ -156,9 +158,9 @@ impl Update<'_> {
         let (kept, discarded): (Vec<_>, Vec<_>) = self.scripts.iter().partition(is_kept);
         let no = discarded
             .last()
-            .map(|script| format!("do not run scripts that bring what this record does not have ({script} is one), "));
-        let yes =
-            { kept.first() }.map(|script| format!("run the others ({script} is one), which no render makes again, "));
+            .map(|script| format!("do not run scripts whose changes this record does not have (such as {script}); "));
+        let yes = { kept.first() }
+            .map(|script| format!("run the others (such as {script}), because no render writes them again; "));
         no.into_iter().chain(yes).collect()
     }
 
@@ -176,7 +178,7 @@ impl Update<'_> {
                     Diagnostic::error("FL1205", message)
                         .label("somebody else rendered since")
                         .help(format!(
-                            "{first}bring the spec to what was committed with this record, and render; then make the change again"
+                            "{first}restore the spec that was committed with this record, and render; then make the change again"
                         ))
                 }
                 std::cmp::Ordering::Greater => {
@@ -188,8 +190,8 @@ impl Update<'_> {
                     };
                     let finding = Diagnostic::error("FL1206", message).label("another render wrote this record");
                     finding.help(format!(
-                        "bring the record of the last render into {out} back from version control, or merge both; if no machine has the \
-                         documents of {out}, remove it and render again"
+                        "restore the record of the last render into {out} from version control, or merge both; if no machine has the \
+                         documents of {out}, move it away, and render the spec that was committed with this record"
                     ))
                 }
                 std::cmp::Ordering::Equal => {
@@ -198,7 +200,8 @@ impl Update<'_> {
                     );
                     let finding = Diagnostic::error("FL1206", message).label("this digest is not that of the tree");
                     finding.help(format!(
-                        "bring the record back from version control; if it is right, {}move {out} away, and render the spec that was committed with it",
+                        "restore the record from version control; or, if this record is right: {}move {out} away, and render the spec that was committed with \
+                         it",
                         self.kept_scripts_first()
                     ))
                 }

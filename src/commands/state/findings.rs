@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// How the last documents are made again.
-const RENDER_FORMER: &str = "bring spec, --set and bundle back as they were for the last render (git stash, if they were committed), render into this \
-     directory, make the change again (git stash pop), and call `firelay update`";
+const RENDER_FORMER: &str = "restore spec, bundle and --set values of the last render (git stash, if these were committed), and render into this directory; \
+     then make the change again (git stash pop), and call `firelay update`";
 /// A change of a machine whose last document is not there.
 const UNKNOWN: &str = "FL1207";
 
@@ -145,19 +145,19 @@ impl Update<'_> {
             return true;
         };
         let message = format!(
-            "{} has no last document of {}, whose documents change",
+            "{} does not have the last documents of {}, which this change concerns",
             root.display(),
             record::listed(&names)
         );
         let label = format!(
-            "the record has them ({}): what differs on these machines is not known",
+            "the record has only their digests ({}): firelay cannot compare the documents",
             self.line(first)
         );
         let out = self.render.out;
         let help = match root == out {
             true => format!(
-                "{RENDER_FORMER}; for a machine that is created anew: --replace {first}; with --accept {UNKNOWN} machines that run keep their \
-                 documents"
+                "{RENDER_FORMER}; for a machine that is created anew: --replace {first}; with --accept {UNKNOWN} running machines keep their \
+                 old documents"
             ),
             false => format!(
                 "name the directory of the last render with --from; without --from it is {}",

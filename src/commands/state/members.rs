@@ -87,7 +87,7 @@ impl Update<'_> {
             return None;
         }
         let message = format!(
-            "etcd would restart on {} while {joined} of its members {} known to run: it would lose its quorum",
+            "etcd would restart on {} while only {joined} of its members {} known to have joined: it would lose its quorum",
             record::listed(&restarted),
             if joined == 1 { "is" } else { "are" }
         );

@@ -542,7 +542,7 @@ impl<'a> Update<'a> {
                 .founding_digest(node)
                 .is_ok_and(|own| own.as_ref() == Some(&base.digest))
         {
-            let reason = "since the founding it has no kubeadm init";
+            let reason = "its document has no kubeadm init since the founding";
             return Some(change.whole(Action::Document, reason.to_owned()));
         }
         (!in_tree).then(|| change.whole(Action::Unknown, self.unknown_reason()))
@@ -640,7 +640,7 @@ impl<'a> Update<'a> {
             let reason = match (base.pool, node.pool) {
                 (true, false) => "it was a pool: create it when the machines of the pool are gone",
                 (false, true) => "it was a machine: create machines of the pool when that one is gone",
-                _ => "it has another role: create it anew when its removal is over",
+                _ => "it has another role: create it anew when it has left the cluster",
             };
             return change(Action::Add, reason.to_owned());
         }

@@ -42,7 +42,8 @@ fn the_founding_needs_no_tree() {
     assert_eq!(desk.run(&["founded"]).code, 0);
     fs::remove_dir_all(desk.at("out")).unwrap();
     let plan = desk.run(&["plan"]);
-    let document = "  = cp1: nothing to do on the machine\n        since the founding it has no kubeadm init\n";
+    let document =
+        "  = cp1: nothing to do on the machine\n        its document has no kubeadm init since the founding\n";
     assert!(plan.code == 0 && plan.stdout.contains(document), "{plan:?}");
     let changed = desk.run(&label);
     assert!(changed.code == 3 && changed.stderr.contains("FL1207"), "{changed:?}");
@@ -287,7 +288,7 @@ fn without_a_tree_the_machines_are_known_and_the_files_are_not() {
     assert_eq!(desk.run(&["plan", "--detailed-exitcode"]).code, 0);
     let ran = desk.run(&["plan", "--set", "nodes[cp1].labels.tier=app"]);
     assert!(ran.stdout.contains("the files that differ are not known"), "{ran:?}");
-    let refused = "error[FL1207]: out has no last document of cp1, whose documents change";
+    let refused = "error[FL1207]: out does not have the last documents of cp1, which this change concerns";
     assert!(ran.code == 3 && ran.stderr.contains(refused), "{ran:?}");
     assert!(
         ran.stdout
@@ -404,7 +405,7 @@ fn a_plan_over_several_minors_lists_each_update() {
     let ran = desk.run(&[&["plan"], &over[..]].concat());
     assert!(ran.code == 3 && ran.stderr.contains("FL1212"), "{ran:?}");
     for text in [
-        "3 updates lead there; go on when all machines have the version before:\n",
+        "This change takes 3 updates; begin each one when all machines are done with the one before:\n",
         "  1. Kubernetes 1.34.11 → 1.35.8\n     firelay update cluster.yaml --set kubernetes.version=1.35.8\n     firelay update cluster.yaml --done\n",
         "  2. Kubernetes 1.35.8 → 1.36.4\n     firelay update cluster.yaml --set kubernetes.version=1.36.4\n",
         "  3. Kubernetes 1.36.4 → 1.37.1, containerd 2.3.4 → 2.3.6\n",
@@ -695,7 +696,7 @@ fn external_etcd_keeps_its_version_where_the_running_minor_needs_it() {
     let over = ["--set", "kubernetes.version=1.37.1"];
     let ran = desk.run(&[&["plan"], &over[..]].concat());
     for text in [
-        "3 updates lead there;",
+        "takes 3 updates;",
         "  2. Kubernetes 1.36.4 → 1.37.1, containerd 2.3.4 → 2.3.6\n     \
          firelay update cluster.yaml --set kubernetes.version=1.37.1 --set etcd.version=3.6.14\n",
         "  3. Kubernetes 1.37.1, etcd 3.6.14 → 3.7.2\n     firelay update cluster.yaml --set kubernetes.version=1.37.1\n",
@@ -716,7 +717,7 @@ fn external_etcd_keeps_its_version_where_the_running_minor_needs_it() {
                 ran.stderr.contains("FL1214") && ran.stderr.contains("`etcd: { version: 3.6.14 }`"),
                 "{ran:?}"
             );
-            assert!(ran.stdout.contains("2 updates lead there;"), "{ran:?}");
+            assert!(ran.stdout.contains("takes 2 updates;"), "{ran:?}");
             // The first of them may not be over.
             let words: Vec<_> = upgrade_commands(&ran)
                 .into_iter()

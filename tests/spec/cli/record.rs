@@ -602,7 +602,7 @@ fn a_tree_and_a_record_that_contradict_each_other_are_refused() {
     let advice = desk.run(&["render"]).stderr;
     assert!(
         advice.contains(
-            "= help: bring the spec to what was committed with this record, and render; then make the change again"
+            "= help: restore the spec that was committed with this record, and render; then make the change again"
         ),
         "{advice}"
     );
@@ -932,7 +932,7 @@ fn nothing_restarts_etcd_while_it_has_two_members() {
     let quota = ["--accept", "FL1218", "--set", "etcd.quotaBackendBytes=4294967296"];
     let text = [
         "FL1216",
-        "etcd would restart on etcd2, etcd3 while 2 of its members are known to run",
+        "etcd would restart on etcd2, etcd3 while only 2 of its members are known to have joined",
         "make two changes",
     ];
     for verb in ["plan", "update"] {
@@ -961,7 +961,7 @@ fn members_that_are_all_needed_do_not_restart() {
     }
     let text = [
         "FL1216",
-        "etcd would restart on cp1, cp2, cp3 while 3 of its members",
+        "etcd would restart on cp1, cp2, cp3 while only 3 of its members",
         "cp4, cp5 may not have joined yet",
     ];
     refused(&desk, &["update"], &text);
@@ -1480,7 +1480,11 @@ fn a_lone_control_plane_without_a_tree_is_not_changed() {
     let desk = founded("single-node");
     fs::remove_dir_all(desk.at("out")).unwrap();
     let changed = "kubernetes.kubelet.extraArgs=[{ name: v, value: \"3\" }]";
-    let missing = ["FL1207", "out has no last document of home1", "with --accept FL1207"];
+    let missing = [
+        "FL1207",
+        "out does not have the last documents of home1",
+        "with --accept FL1207",
+    ];
     for verb in ["plan", "render"] {
         refused(&desk, &[verb, "--set", changed], &missing);
         let accepted = [verb, "--set", changed, "--accept", "FL1207"];

@@ -144,7 +144,7 @@ fn a_machine_that_another_clone_added_is_not_left_out() {
     for verb in ["update", "render"] {
         let ran = desk.run(&[verb]);
         for text in [
-            "error[FL1207]: out has no last document of x1, whose documents change",
+            "error[FL1207]: out does not have the last documents of x1, which this change concerns",
             "and call `firelay update`; for a machine that is created anew: --replace x1",
         ] {
             assert!(ran.code == 3 && ran.stderr.contains(text), "{ran:?}");
@@ -350,7 +350,12 @@ fn what_is_missing_or_wrong_is_said_and_nothing_is_written() {
     // The old tree is needed for the files that machines have.
     fs::rename(desk.at("out"), desk.at("before")).unwrap();
     refused(&desk, &["update", "--done"], 2, &["out has no tree", "--out"]);
-    refused(&desk, &["render"], 3, &["FL1207", "out has no last document of cp1"]);
+    refused(
+        &desk,
+        &["render"],
+        3,
+        &["FL1207", "out does not have the last documents of cp1"],
+    );
     assert_eq!(desk.run(&["render", "--accept", "FL1207"]).code, 0);
     let ran = desk.run(&["update", "--from", "before"]);
     assert!(
@@ -665,7 +670,7 @@ fn a_render_tells_of_documents_that_another_clone_rendered() {
     assert_eq!(desk.run(&[&["render", "--out", "mine"], &other[..]].concat()).code, 0);
     let third = ["update", "--set", "nodes[worker-{1..3}].labels.tier=three"];
     let ran = desk.run(&third);
-    let text = "run the scripts of its update first (out/update/1/worker-1.sh is one): no render makes them again";
+    let text = "first run the scripts in this directory (such as out/update/1/worker-1.sh), because no render writes them again";
     assert!(
         ran.code == 3 && ran.stderr.contains("FL1205") && ran.stderr.contains(text),
         "{ran:?}"
@@ -686,7 +691,7 @@ fn an_old_tree_is_no_base_of_scripts() {
     assert_eq!(desk.run(&["update", "--done"]).code, 0);
     let text = [
         "FL1207",
-        "before has no last document of cp1",
+        "before does not have the last documents of cp1",
         "without --from it is out",
     ];
     refused(&desk, &["update", "--from", "before"], 3, &text);
@@ -701,7 +706,10 @@ fn an_update_without_a_tree_is_refused_as_a_plan() {
     fs::remove_dir_all(desk.at("out")).unwrap();
     let label = ["--set", "nodes[cp1].labels.tier=one"];
     for verb in ["plan", "update", "render"] {
-        let text = ["FL1207", "out has no last document of cp1, whose documents change"];
+        let text = [
+            "FL1207",
+            "out does not have the last documents of cp1, which this change concerns",
+        ];
         refused(&desk, &[&[verb], &label[..]].concat(), 3, &text);
     }
     // kubeadm's configuration comes to the same documents, which are not there either.
@@ -732,7 +740,7 @@ fn scripts_of_a_discarded_record_are_not_offered() {
     desk.write("firelay.state.yaml", &other);
     let text = [
         "FL1206",
-        "do not run scripts that bring what this record does not have (out/update/1/cp1.sh is one), move out away, and render the spec",
+        "do not run scripts whose changes this record does not have (such as out/update/1/cp1.sh); move out away, and render the spec",
     ];
     for verb in ["plan", "render", "update"] {
         refused(&desk, &[verb, "--set", &label("theirs")], 3, &text);

@@ -556,7 +556,7 @@ pub const PAGES: &[Page] = &[
             ("kubectl --namespace kube-system exec", RUN),
             // The spec changes between the two.
             ("firelay update --accept FL0209", Read),
-            ("2 updates lead there", Text),
+            ("This change takes 2 updates", Text),
             ("firelay plan\nfirelay update", RUN),
         ],
     ),
