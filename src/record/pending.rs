@@ -57,6 +57,11 @@ impl Record {
         self.pending.as_ref().filter(|own| !own.done)
     }
 
+    /// The oldest version of Kubernetes that machines may still have, if the last upgrade may not be over.
+    pub fn pending_kubernetes(&self) -> Option<&Version> {
+        self.pending()?.kubernetes.as_ref()
+    }
+
     /// The same record when all machines have what was rendered.
     #[must_use]
     pub fn done(&self) -> Self {

@@ -409,7 +409,7 @@ impl<'a> Change<'a> {
         let pending = || self.older("etcd", new, |own| own.etcd.as_ref());
         let mut findings: Vec<_> = back.or_else(skips).or_else(pending).into_iter().collect();
         if let Some(running) = self.running.filter(|running| old != new && !running.etcd.matches(new)) {
-            let pending = self.record.pending().and_then(|own| own.kubernetes.as_ref());
+            let pending = self.record.pending_kubernetes();
             let key = if pending.is_some() { "pending" } else { "kubernetes" };
             let message = format!(
                 "etcd {new} does not go with the running Kubernetes {}",

@@ -133,7 +133,7 @@ impl Update<'_> {
         ));
     }
 
-    /// What comes before the tree is replaced, if it has scripts that may not have run.
+    /// The tree may have scripts that have not run: its replacement would lose them.
     fn scripts_first(&self) -> String {
         self.scripts.first().map_or_else(String::new, |script| {
             format!(
@@ -142,8 +142,7 @@ impl Update<'_> {
         })
     }
 
-    /// The same where the record does not have some of what the scripts bring. Of scripts of one machine, only the last one is known to be
-    /// discarded.
+    /// The same where the record does not have the changes of some scripts.
     fn kept_scripts_first(&self) -> String {
         let founding = self.state.copy().map(|copy| copy.record.founding);
         let has_settings = founding == self.base.as_ref().map(|base| base.founding.clone());
@@ -152,8 +151,7 @@ impl Update<'_> {
                 .file_stem()
                 .and_then(|name| name.to_str())
                 .unwrap_or_default();
-            let is_same = |name: &str| self.has_recorded_document(name);
-            has_settings && (name == MANIFESTS || is_same(name))
+            has_settings && (name == MANIFESTS || self.has_recorded_document(name))
         };
         let (kept, discarded): (Vec<_>, Vec<_>) = self.scripts.iter().partition(is_kept);
         let no = discarded

@@ -34,7 +34,7 @@ impl Update<'_> {
             now,
             ..
         } = self.render;
-        let pending = base.pending().and_then(|own| own.kubernetes.as_ref());
+        let pending = base.pending_kubernetes();
         let profile = project.profiles.kubernetes(pending.unwrap_or(&base.kubernetes));
         Some(Change {
             text,
@@ -166,7 +166,12 @@ impl Update<'_> {
         };
         self.findings
             .push(Diagnostic::error(UNKNOWN, message).label(label).help(help));
-        self.render.args.accept.iter().any(|code| code == UNKNOWN)
+        self.accepts(UNKNOWN)
+    }
+
+    /// Whether `--accept` names a code.
+    pub(super) fn accepts(&self, code: &str) -> bool {
+        self.render.args.accept.iter().any(|own| own == code)
     }
 
     /// Refuses a change that the running cluster cannot take, unless somebody accepts it.
@@ -181,9 +186,8 @@ impl Update<'_> {
 
     /// Takes the findings out that `--accept` overrides, and notes them in the record.
     pub fn accept(&mut self) {
-        let args = self.render.args;
-        let is_accepted = |finding: &Diagnostic| args.accept.iter().any(|code| code == finding.code);
         let findings = std::mem::take(&mut self.findings);
+        let is_accepted = |finding: &Diagnostic| self.accepts(finding.code);
         let (accepted, open): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_accepted);
         for finding in &accepted {
             let told = match finding.label.as_str() {

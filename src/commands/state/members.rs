@@ -231,7 +231,7 @@ impl Update<'_> {
     /// may not be over.
     fn unled_upgrade(&self, changes: &[MachineChange]) -> Option<Diagnostic> {
         let base = self.base.as_ref().filter(|_| self.is_founded())?;
-        let pending = base.pending().and_then(|own| own.kubernetes.as_ref());
+        let pending = base.pending_kubernetes();
         let old = pending.unwrap_or(&base.kubernetes);
         let new = &self.render.project.plan.kubernetes.version;
         let is_running = |change: &&MachineChange| {

@@ -440,7 +440,7 @@ impl<'a> Update<'a> {
                 record::listed(&joining)
             ));
         }
-        if let Some(old) = base.pending().and_then(|own| own.kubernetes.as_ref()) {
+        if let Some(old) = base.pending_kubernetes() {
             streams::tell(format_args!(
                 "{}: machines may still have Kubernetes {old}, and no script is left here: firelay update --done when all have {}",
                 self.recorded_line(&["pending"]),
@@ -689,8 +689,7 @@ impl<'a> Update<'a> {
         let plan = &self.render.project.plan;
         let nodes: BTreeMap<_, _> = plan.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
         let machines = self.base.iter().flat_map(|base| &base.machines);
-        let is_accepted = self.render.args.accept.iter().any(|code| code == "FL1218");
-        let left = if is_accepted {
+        let left = if self.accepts("FL1218") {
             "; --accept FL1218 says that it has left"
         } else {
             ""

@@ -41,6 +41,13 @@ impl Desk {
         self.directory.path().join(path)
     }
 
+    /// Copies a directory with all that is in it.
+    pub fn copy(&self, from: &str, to: &str) {
+        let mut copy = std::process::Command::new("cp");
+        let copied = copy.arg("-r").args([self.at(from), self.at(to)]).status();
+        assert!(copied.unwrap().success(), "{from} to {to}");
+    }
+
     pub fn write(&self, path: &str, text: &str) {
         fs::write(self.at(path), text).unwrap();
     }

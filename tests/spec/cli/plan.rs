@@ -725,11 +725,7 @@ fn external_etcd_keeps_its_version_where_the_running_minor_needs_it() {
                 .collect();
             let run = |words: &[String]| desk.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
             let (before, tree) = (desk.read("firelay.state.yaml"), desk.at("out"));
-            let copied = std::process::Command::new("cp")
-                .arg("-r")
-                .args([&tree, &desk.at("kept")])
-                .status();
-            assert!(copied.unwrap().success());
+            desk.copy("out", "kept");
             assert_eq!(run(&words[0]).code, 0);
             let ran = run(&words[2]);
             assert!(

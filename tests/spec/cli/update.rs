@@ -651,11 +651,7 @@ fn an_older_record_beside_a_newer_tree_lets_no_program_go_back() {
 #[test]
 fn a_render_tells_of_documents_that_another_clone_rendered() {
     let desk = founded("ha-ubuntu", &[]);
-    let copy = |from: &str, to: &str| {
-        let copied = Command::new("cp").arg("-r").args([desk.at(from), desk.at(to)]).status();
-        assert!(copied.unwrap().success());
-    };
-    copy("out", "mine");
+    desk.copy("out", "mine");
     let label = ["--set", "nodes[worker-{1..3}].labels.tier=one"];
     assert_eq!(desk.run(&[&["update"], &label[..]].concat()).code, 0);
     let own = |verb: &str| desk.run(&[&[verb, "--out", "mine"], &label[..]].concat());
@@ -681,11 +677,7 @@ fn a_render_tells_of_documents_that_another_clone_rendered() {
 #[test]
 fn an_old_tree_is_no_base_of_scripts() {
     let desk = founded("ha-ubuntu", &[]);
-    let copied = Command::new("cp")
-        .arg("-r")
-        .args([desk.at("out"), desk.at("before")])
-        .status();
-    assert!(copied.unwrap().success());
+    desk.copy("out", "before");
     let time = ["--set", "ntp={ servers: [10.0.0.1] }"];
     assert_eq!(desk.run(&[&["update"], &time[..]].concat()).code, 0);
     assert_eq!(desk.run(&["update", "--done"]).code, 0);
@@ -725,11 +717,7 @@ fn an_update_without_a_tree_is_refused_as_a_plan() {
 #[test]
 fn scripts_of_a_discarded_record_are_not_offered() {
     let desk = founded("ha-ubuntu", &[]);
-    let copied = Command::new("cp")
-        .arg("-r")
-        .args([desk.at("out"), desk.at("theirs")])
-        .status();
-    assert!(copied.unwrap().success());
+    desk.copy("out", "theirs");
     let record = desk.read("firelay.state.yaml");
     let label = |value: &str| format!("nodes[cp1].labels.tier={value}");
     let theirs = ["update", "--out", "theirs", "--set", &label("theirs")];
