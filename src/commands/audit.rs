@@ -140,22 +140,23 @@ pub(super) fn catalogue(plan: &Plan, bundle: &Bundle) -> Catalogue {
     Catalogue::new(known_secrets::of_bundle(bundle, holders, plan.etcd.external))
 }
 
-/// One machine's files, searched. The readable document represents its compressed forms. `made` are lines of certificates and
-/// keys that were made for this machine.
+/// One machine's files, searched; the first one is the readable document, which represents its compressed forms. `made` are lines of
+/// certificates and keys that were made for this machine. From `shared_end` on, many documents are the same.
 pub(super) fn searched(
     catalogue: &Catalogue,
     files: &[(ManifestFile, &[u8])],
-    made: &[Secret<String>],
+    (made, shared_end): (&[Secret<String>], Option<usize>),
 ) -> Option<MachineFiles> {
     let entries = files
         .iter()
-        .map(|(file, _)| serde_json::from_value(serde_json::to_value(file)?));
+        .map(|(file, _)| serde_json::from_slice(&serde_json::to_vec(file)?));
     let entries = entries.collect::<serde_json::Result<Vec<_>>>();
     let mut machine = audit::machines(&entries.expect("an entry of the manifest reads back")).pop()?;
     for (file, bytes) in files {
         let same = readable(&machine.files, file).map(|own| Arc::clone(&own.contents));
         let made = made.iter().map(|line| line.expose().as_str());
-        let contents = same.unwrap_or_else(|| Contents::read_beside(catalogue, made, bytes).into());
+        let shared_end = shared_end.filter(|_| machine.files.is_empty());
+        let contents = same.unwrap_or_else(|| Contents::read_beside(catalogue, made, shared_end, bytes).into());
         let path = file.path.clone();
         machine.files.push(Document {
             path,

@@ -343,7 +343,7 @@ fn document(args: &Render, project: &Project, assembly: &Assembly<'_>, nodes: &[
     let artifact = assembly.artifact(node, &assembly.files(node, &assembly.pki(node)?)?)?;
     let files: Vec<_> = artifact.tree_files(node, None).collect();
     let catalogue = audit::catalogue(&project.plan, assembly.bundle());
-    let searched = audit::searched(&catalogue, &files, &[]);
+    let searched = audit::searched(&catalogue, &files, (&[], artifact.shared_end));
     audit::refuse(&catalogue, searched.into_iter().collect())?;
     let file = artifact.files.iter().find(|file| file.name == artifact.handover.file);
     let content = file.map_or(&[][..], |file| &file.content);
@@ -545,7 +545,7 @@ fn write_node(
 ) -> Result<(Written, (MachineVariables, Option<MachineFiles>)), Failure> {
     let documents = Documents::of(assembly, node)?;
     let files = documents.files();
-    let searched = audit::searched(catalogue, &files, &documents.made);
+    let searched = audit::searched(catalogue, &files, (&documents.made, documents.artifact.shared_end));
     for (described, bytes) in files {
         tree.put(described, bytes)?;
     }

@@ -22,8 +22,11 @@ pub struct Artifact {
     /// First the document as text; then the delivered file, if it is another one; then the files that the platform
     /// reads with it; then the payload for another place.
     pub files: Vec<ArtifactFile>,
-    /// cloud-init's name for the machine as these files make it: another document or network is another instance.
-    pub instance: String,
+    /// Where the end of the document as text begins that many machines have in common.
+    pub shared_end: Option<usize>,
+    /// cloud-init's name for the machine as these files make it: another document or network is another instance. `None` where
+    /// no file and no server names it.
+    pub instance: Option<String>,
     /// The document for the platform.
     pub handover: Handover,
     /// The file that has to be uploaded before the machine boots.
@@ -122,11 +125,13 @@ pub fn package(cluster: &str, node: &NodePlan, files: &NodeFiles, keys: &Payload
         pointed,
     } = candidates.select_form()?;
     let given = pointed.as_ref().map_or(&plain, |Pointed { stub, .. }| stub);
-    let instance = seed::instance_id(cluster, node, given);
+    let is_named = node.platform.meta_data || node.boot.is_some();
+    let instance = is_named.then(|| seed::instance_id(cluster, node, given));
     let beside = match node.os.document {
-        DocumentFormat::CloudInit => seed::files(node, &instance, handover.encoding),
+        DocumentFormat::CloudInit => seed::files(node, instance.as_deref(), handover.encoding),
         DocumentFormat::Ignition => Vec::new(),
     };
+    let shared_end = document.shared_end(&plain);
     let file = |name: &str, content| ArtifactFile {
         name: name.to_owned(),
         content,
@@ -138,6 +143,7 @@ pub fn package(cluster: &str, node: &NodePlan, files: &NodeFiles, keys: &Payload
     let text = file(document.file_name(), plain.into_bytes());
     Ok(Artifact {
         files: std::iter::once(text).chain(sent).chain(beside).chain(payload).collect(),
+        shared_end,
         instance,
         handover,
         payload: described,

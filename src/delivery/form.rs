@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     document::{Compression, Document},
-    encoding::{base64, base64_len, gzip, gzip_tightest, gzip_tightly},
+    encoding::{base64, base64_len, gzip, gzip_tightest, gzip_tightly, gzip_with_end},
     node::NodeFiles,
     plan::NodePlan,
     profile::{Counted, Encoding, UserData},
@@ -139,7 +139,8 @@ impl Candidates<'_> {
 
     /// gzip with the end that machines share, if the document has room. For others the whole is searched.
     fn compressed_quickly(&self, form: DeliveryForm, text: &str) -> Option<Selected> {
-        let packed = self.document.gzip_sharing_end(text)?;
+        let end = self.document.shared_end(text)?;
+        let packed = gzip_with_end(text.as_bytes(), end);
         let candidate = Candidate {
             gzip: packed.into(),
             ..Candidate::new(form, text)

@@ -32,7 +32,7 @@ pub fn files(pxe: &PxePlan, node: &NodePlan, artifact: &Artifact) -> Result<Vec<
     };
     let filling = Filling {
         pxe,
-        instance: &artifact.instance,
+        instance: artifact.instance.as_deref().unwrap_or_default(),
     };
     let mut files = Vec::new();
     let installer = boot

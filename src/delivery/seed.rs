@@ -33,17 +33,16 @@ struct MetaData<'a> {
 /// If user-data is sent as base64 with a `meta-data`, both are values of one key-value store (VMware's guestinfo), so
 /// `meta-data.b64` is added. `network-config` is empty if the image configures the network; it is present because
 /// NoCloud over HTTP requests it since 24.3 and retries when it is missing.
-pub(super) fn files(node: &NodePlan, instance: &str, encoding: Encoding) -> Vec<ArtifactFile> {
-    let network = network_config(node);
+pub(super) fn files(node: &NodePlan, instance: Option<&str>, encoding: Encoding) -> Vec<ArtifactFile> {
     let mut files = Vec::new();
-    if node.platform.meta_data {
+    if let Some(instance) = instance.filter(|_| node.platform.meta_data) {
         let meta_data = meta_data(node, instance);
         let encoded = matches!(encoding, Encoding::Base64 | Encoding::GzipBase64).then(|| base64(meta_data.as_bytes()));
         files.push(ArtifactFile::text("meta-data", meta_data));
         files.extend(encoded.map(|encoded| ArtifactFile::text("meta-data.b64", encoded)));
     }
     if node.platform.network_config == Some(profile::NetworkConfig::File) {
-        files.push(ArtifactFile::text("network-config", network));
+        files.push(ArtifactFile::text("network-config", network_config(node)));
     }
     files
 }

@@ -195,15 +195,15 @@ fn an_instance_follows_what_the_machine_is_given() {
         let written = pxe::files(&pxe, &node, &artifact).unwrap();
         let named = written.iter().filter(|file| {
             let text = String::from_utf8_lossy(&file.content);
-            text.contains(&format!("i={}", artifact.instance))
+            text.contains(&format!("i={}", artifact.instance.as_ref().unwrap()))
         });
         assert_eq!(named.count(), 3, "script, arguments and profile of matchbox");
         let meta_data = String::from_utf8_lossy(content(&artifact, "meta-data"));
         assert!(
-            meta_data.starts_with(&format!("instance-id: {}\n", artifact.instance)),
+            meta_data.starts_with(&format!("instance-id: {}\n", artifact.instance.as_ref().unwrap())),
             "{meta_data}"
         );
-        (artifact.instance.clone(), content(&artifact, "user-data").to_vec())
+        (artifact.instance.clone().unwrap(), content(&artifact, "user-data").to_vec())
     };
     let (first, second) = (told("sig=expired"), told("sig=valid"));
     assert_eq!(first.1, second.1, "the whole document is the same");

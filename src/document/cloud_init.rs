@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{Compression, Document, Error, layout};
 use crate::{
-    encoding::{base64, gzip, gzip_with_end},
+    encoding::{base64, gzip},
     node::{NODE_ENVIRONMENT, NodeFiles, NodeUser},
     profile::DocumentFormat,
 };
@@ -37,17 +37,13 @@ impl Document for CloudInit {
         }
     }
 
-    fn gzip_sharing_end(&self, document: &str) -> Option<Vec<u8>> {
-        shared_end(document).map(|end| gzip_with_end(document.as_bytes(), end))
+    /// The first item of `write_files` behind the file with everything in which machines of one kind differ. A text of a file is
+    /// indented, so that no line of it is an item.
+    fn shared_end(&self, document: &str) -> Option<usize> {
+        let own = document.find(&format!("\n- path: {NODE_ENVIRONMENT}\n"))? + 1;
+        let next = document[own..].find("\n- path: ")? + 1;
+        Some(own + next)
     }
-}
-
-/// The first item of `write_files` behind the file with everything in which machines of one kind differ. A text of a file is indented, so
-/// that no line of it is an item.
-fn shared_end(document: &str) -> Option<usize> {
-    let own = document.find(&format!("\n- path: {NODE_ENVIRONMENT}\n"))? + 1;
-    let next = document[own..].find("\n- path: ")? + 1;
-    Some(own + next)
 }
 
 /// The text of [`CloudConfig`].

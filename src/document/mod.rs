@@ -40,8 +40,8 @@ pub trait Document {
     /// The document. A setting that the format does not support is an error that names the field.
     fn render(&self, files: &NodeFiles, compression: Compression) -> Result<String, Error>;
 
-    /// gzip of a document of which many machines have the same end. `None` for a document without such an end.
-    fn gzip_sharing_end(&self, _: &str) -> Option<Vec<u8>> {
+    /// Where the end of a document begins that many machines have in common. `None` for a document without such an end.
+    fn shared_end(&self, _: &str) -> Option<usize> {
         None
     }
 }

@@ -177,8 +177,8 @@ pub fn on_one_line(pem: &str) -> String {
 }
 
 fn units(plan: &Plan, node: &NodePlan) -> Result<Vec<super::NodeUnit>, Error> {
-    let mut all = vec![boot::unit(plan, node)?];
-    all.extend(boot::sync_unit(plan, node)?);
+    let mut all = vec![boot::unit(node)?];
+    all.extend(boot::sync_unit(node)?);
     all.extend(units::kubelet(plan, node)?);
     all.extend(units::runtime(plan, node)?);
     all.extend(units::etcd(plan, node)?);

@@ -133,20 +133,21 @@ fn scripts(node: &NodePlan, context: &Value, steps: &[&Step]) -> Result<Vec<Node
 }
 
 /// `firelay.service`, the unit that the document enables.
-pub fn unit(plan: &Plan, node: &NodePlan) -> Result<NodeUnit, Error> {
-    enabled(plan, node, "firelay.service")
+pub fn unit(node: &NodePlan) -> Result<NodeUnit, Error> {
+    enabled(node, "firelay.service")
 }
 
 /// The unit that syncs the files of an Ignition document. Documents for cloud-init sync by a command.
-pub fn sync_unit(plan: &Plan, node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
+pub fn sync_unit(node: &NodePlan) -> Result<Option<NodeUnit>, Error> {
     if node.os.document != DocumentFormat::Ignition {
         return Ok(None);
     }
-    enabled(plan, node, "firelay-sync.service").map(Some)
+    enabled(node, "firelay-sync.service").map(Some)
 }
 
-fn enabled(plan: &Plan, node: &NodePlan, name: &str) -> Result<NodeUnit, Error> {
-    let content = render::text(node, name, &format!("boot/{name}.j2"), &context(plan, node, false))?;
+fn enabled(node: &NodePlan, name: &str) -> Result<NodeUnit, Error> {
+    let context = json!({ "lib": node.os.paths.lib, "selinux": node.os.selinux != Selinux::Absent });
+    let content = render::text(node, name, &format!("boot/{name}.j2"), &context)?;
     Ok(NodeUnit::new(name, content, true))
 }
 

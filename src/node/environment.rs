@@ -109,11 +109,11 @@ fn peers(plan: &Plan, node: &NodePlan) -> String {
 
 /// Client URLs of the external members, for a control plane that waits for their quorum.
 fn etcd_urls(plan: &Plan, node: &NodePlan) -> String {
-    let members = plan.etcd_members().filter(|_| node.founder);
-    let urls: Vec<_> = members
-        .filter_map(|member| Some(format!("https://{}:2379", url_form(member.addresses.first()?))))
-        .collect();
-    urls.join(" ")
+    if !node.founder {
+        return String::new();
+    }
+    let url = |member: &NodePlan| Some(format!("https://{}:2379", url_form(member.addresses.first()?)));
+    plan.etcd_members().filter_map(url).collect::<Vec<_>>().join(" ")
 }
 
 fn memory_mib(node: &NodePlan) -> u32 {

@@ -35,11 +35,21 @@ impl Ends {
     ) -> Option<Zeroizing<Vec<u8>>> {
         let halves = self.streams.gunzip(packed, most)?;
         if self.has_room_for(&halves.end) {
-            let mut known = search(&halves.end).map(Arc::new);
-            let mut ends = self.known.write().unwrap_or_else(PoisonError::into_inner);
-            ends.extend(known.take());
+            self.keep(search(&halves.end));
         }
         Some(halves.text)
+    }
+
+    /// Keeps the end of a text that is not compressed, as far as `search` allows it.
+    pub(crate) fn know(&self, text: &[u8], search: impl FnOnce(&Arc<SharedEnd>) -> Option<End>) {
+        if self.has_room_for_text(text) {
+            self.keep(search(&Arc::new(SharedEnd::new(Zeroizing::new(text.to_vec())))));
+        }
+    }
+
+    fn keep(&self, end: Option<End>) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.extend(end.map(Arc::new));
     }
 
     /// The known end that a text has.
@@ -52,6 +62,11 @@ impl Ends {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let is_same = |end: &Arc<End>| Arc::ptr_eq(&end.of, new) || end.of.text() == new.text();
         known.len() < MOST && !known.iter().any(is_same)
+    }
+
+    fn has_room_for_text(&self, new: &[u8]) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.len() < MOST && !known.iter().any(|end| end.of.text() == new)
     }
 }
 

@@ -21,6 +21,9 @@ use crate::{
     wraps::Wrap,
 };
 
+/// Bytes of a line by which it is found.
+const BEGIN: usize = 32;
+
 impl Contents {
     /// Searches a file for the secrets of a catalogue, and for other secrets with a typical form.
     pub fn read(catalogue: &Catalogue, bytes: &[u8]) -> Self {
@@ -28,12 +31,21 @@ impl Contents {
     }
 
     /// The same, where some lines are certificates and keys that the caller has just made: these are searched for the secrets of
-    /// the catalogue alone. Guessing what they might be takes most of the time of a search.
-    pub fn read_beside<'l>(catalogue: &Catalogue, made: impl IntoIterator<Item = &'l str>, bytes: &[u8]) -> Self {
+    /// the catalogue alone. Guessing what they might be takes most of the time of a search. From `shared_end` on, many files are
+    /// the same: this part is searched once.
+    pub fn read_beside<'l>(
+        catalogue: &Catalogue,
+        made: impl IntoIterator<Item = &'l str>,
+        shared_end: Option<usize>,
+        bytes: &[u8],
+    ) -> Self {
+        if let Some(end) = shared_end.and_then(|border| bytes.get(border..)) {
+            catalogue.ends.know(end, |end| Search::searched_end(catalogue, end));
+        }
         let (mut own, mut rest, mut left) = (Search::new(catalogue, &[]), Zeroizing::new(Vec::new()), bytes);
         rest.reserve(bytes.len());
         for line in made {
-            if let Some(at) = memmem::find(left, line.as_bytes()) {
+            if let Some(at) = place(left, line.as_bytes()) {
                 own.known(&[], line.as_bytes());
                 rest.extend_from_slice(&left[..at]);
                 left = &left[at + line.len()..];
@@ -57,6 +69,12 @@ impl Contents {
             unpacked: unpacked.bytes,
         }
     }
+}
+
+/// Where a line is in a text. A search for all of a long line prepares longer than it searches.
+fn place(text: &[u8], line: &[u8]) -> Option<usize> {
+    let begin = &line[..line.len().min(BEGIN)];
+    memmem::find_iter(text, begin).find(|at| text[*at..].starts_with(line))
 }
 
 /// A file that was searched.

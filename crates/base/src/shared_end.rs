@@ -50,6 +50,13 @@ pub struct SharedEnd {
 }
 
 impl SharedEnd {
+    /// The end of texts that were not compressed yet.
+    pub fn new(text: Zeroizing<Vec<u8>>) -> Self {
+        let mut sum = Crc::new();
+        sum.update(&text);
+        Self { text, sum }
+    }
+
     /// The inflated bytes.
     pub fn text(&self) -> &[u8] {
         &self.text
@@ -149,9 +156,7 @@ fn alone(blocks: &[u8], most: usize) -> Option<SharedEnd> {
             .ok()?;
         (inflate.total_in() == blocks.len() as u64).then_some(status)
     });
-    let mut sum = Crc::new();
-    sum.update(&text);
-    (status == Some(Status::StreamEnd)).then_some(SharedEnd { text, sum })
+    (status == Some(Status::StreamEnd)).then(|| SharedEnd::new(text))
 }
 
 #[cfg(test)]

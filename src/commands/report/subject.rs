@@ -182,7 +182,7 @@ fn searched(catalogue: &Catalogue, rendered: &Rendered, out: &Path) -> Result<Ve
             .iter()
             .zip(&read)
             .map(|(file, bytes)| ((*file).clone(), bytes.as_slice()));
-        Ok::<_, Failure>(audit::searched(catalogue, &files.collect::<Vec<_>>(), &[]))
+        Ok::<_, Failure>(audit::searched(catalogue, &files.collect::<Vec<_>>(), (&[], None)))
     };
     let machines: Vec<_> = machines.into_values().collect();
     let found: Vec<_> = machines.par_iter().map(one).collect::<Result<_, _>>()?;
