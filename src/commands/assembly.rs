@@ -184,6 +184,9 @@ fn refuse_unlaid(node: &NodePlan, outcomes: &[(usize, Outcome)]) -> Result<(), F
     }
 }
 
+/// Nodes that a processor takes at a time: of many, some would be left to one processor at the end.
+const SHARE: usize = 16;
+
 /// Runs a function for each node, on all processors. The returned error is that of the first failing node in the order
 /// of the spec, whichever thread fails first.
 pub fn for_each_node<T: Send + Sync>(
@@ -195,6 +198,7 @@ pub fn for_each_node<T: Send + Sync>(
         nodes
             .par_iter()
             .zip(&done)
+            .with_max_len(SHARE)
             .find_map_first(|(node, slot)| match work(node.borrow()) {
                 Ok(value) => {
                     slot.get_or_init(|| value);

@@ -16,7 +16,7 @@ use super::{
     assembly::{Assembly, for_each_node},
     audit,
     bundle::{self, bundle_path, is_missing, refuse_lost, save_bundle},
-    documents::{self, Documents},
+    documents::{self, Documents, TreeFile},
     failure::Failure,
     git,
     in_place::{self as scripts, Base},
@@ -72,17 +72,20 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
         .transpose()?;
     let assembly = update.assembly()?;
     let groups = kept_groups(args, &project, (&update, &assembly), &tree);
-    let written = write_nodes(args, &project, &assembly, &tree, (&nodes, &groups))?;
-    let manifest = complete(args, &project, (&assembly, update.founder()), &tree, &nodes)?;
+    let (written, shared) = rayon::join(
+        || write_nodes(args, &project, &assembly, &tree, (&nodes, &groups)),
+        || shared(args, &project, (&assembly, update.founder())),
+    );
+    let written = written?;
+    let manifest = complete(args, documents::manifest(&project, &assembly), shared?, &tree, &nodes)?;
     let mut manifest = update.settle(manifest)?;
-    manifest.inputs = inputs(args, &project, &assembly, (&tree, &manifest));
-    verify::staged(
-        &args.out,
-        &tree,
-        &manifest,
-        secrets.bundle.issued_at,
-        &chosen_checks(&update, &project.plan, &nodes),
-    )?;
+    let checks = chosen_checks(&update, &project.plan, &nodes);
+    let (inputs, verified) = rayon::join(
+        || inputs(args, &project, &assembly, (&tree, &manifest)),
+        || verify::staged(&args.out, &tree, &manifest, secrets.bundle.issued_at, &checks),
+    );
+    verified?;
+    manifest.inputs = inputs;
     scripts::keep(&tree, &args.out)?;
     let scripts = base
         .map(|base| base.write(&project, &update, &tree, &manifest))
@@ -439,17 +442,28 @@ fn in_order(nodes: &[NodePlan], mut written: Vec<Written>) -> Vec<Written> {
     written
 }
 
-/// Adds the files of the whole cluster, or keeps those of other nodes, and completes the manifest.
-fn complete(
+/// The files of the whole cluster, if that is rendered.
+fn shared(
     args: &Render,
     project: &Project,
     (assembly, founder): (&Assembly<'_>, &[NodeFile]),
+) -> Result<Vec<TreeFile>, Failure> {
+    match args.node.is_empty() {
+        true => documents::shared(assembly, project, founder),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// Adds the files of the whole cluster, or keeps those of other nodes, and completes the manifest.
+fn complete(
+    args: &Render,
+    manifest: Manifest,
+    shared: Vec<TreeFile>,
     tree: &TreeWriter,
     nodes: &[NodePlan],
 ) -> Result<Manifest, Failure> {
-    let manifest = documents::manifest(project, assembly);
     if args.node.is_empty() {
-        for (file, bytes) in documents::shared(assembly, project, founder)? {
+        for (file, bytes) in shared {
             tree.put(file, &bytes)?;
         }
     } else {

@@ -79,10 +79,11 @@ fn check_path(path: &str) -> Result<(), Error> {
     if !plain {
         return Err(Error::Path(path.to_owned()));
     }
-    match VOLATILE
-        .into_iter()
-        .find(|mount| path == *mount || ancestors(path).any(|parent| parent == *mount))
-    {
+    let is_below = |mount: &&str| {
+        let rest = path.strip_prefix(mount);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    match VOLATILE.into_iter().find(is_below) {
         Some(mount) => Err(Error::Volatile(path.to_owned(), mount)),
         None => Ok(()),
     }

@@ -47,6 +47,9 @@ const NODES: &str = "nodes";
 /// Name of the list of files.
 const MANIFEST: &str = "manifest.json";
 
+/// Machines that a processor takes at a time: of many, some would be left to one processor at the end.
+const SHARE: usize = 16;
+
 /// Far above every platform's limit for documents.
 const LARGEST: u64 = 16 << 20;
 
@@ -146,7 +149,7 @@ impl Files {
             paths.extend(self.below(&Path::new(NODES).join(node))?);
         }
         shared.extend(self.strays(&files)?);
-        machines.par_iter_mut().try_for_each(|machine| {
+        machines.par_iter_mut().with_max_len(SHARE).try_for_each(|machine| {
             let paths = files.get(machine.name.as_str()).into_iter().flatten();
             let mut searched = Vec::new();
             machine.files = paths
