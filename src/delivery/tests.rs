@@ -203,7 +203,10 @@ fn an_instance_follows_what_the_machine_is_given() {
             meta_data.starts_with(&format!("instance-id: {}\n", artifact.instance.as_ref().unwrap())),
             "{meta_data}"
         );
-        (artifact.instance.clone().unwrap(), content(&artifact, "user-data").to_vec())
+        (
+            artifact.instance.clone().unwrap(),
+            content(&artifact, "user-data").to_vec(),
+        )
     };
     let (first, second) = (told("sig=expired"), told("sig=valid"));
     assert_eq!(first.1, second.1, "the whole document is the same");

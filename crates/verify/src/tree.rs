@@ -19,7 +19,10 @@ use super::{
 };
 
 /// The number of machines that are read together, besides those that every part needs.
-pub const PART: usize = 256;
+pub const PART: usize = 512;
+
+/// Machines that a processor takes at a time: of many, some would be left to one processor at the end.
+pub(super) const SHARE: usize = 8;
 
 /// Name of the manifest.
 pub const MANIFEST: &str = "manifest.json";
@@ -143,11 +146,13 @@ impl Tree {
     /// Reads what a manifest names.
     pub(super) fn of(manifest: Manifest, fetch: &Fetch<'_>, out: &Path, pool: Arc<Pool>) -> Result<Self, Error> {
         let (plain, odd): (Vec<_>, Vec<_>) = manifest.files.iter().partition(|file| is_plain(&file.path));
-        let files = plain.par_iter().map(|described| load(described, fetch, &pool, out));
+        let files = plain.par_iter().with_max_len(SHARE);
+        let files = files.map(|described| load(described, fetch, &pool, out));
         let files = files.collect::<Result<Vec<_>, _>>()?;
         let (nodes, others) = by_node(files);
         let machines: Vec<_> = nodes
             .into_par_iter()
+            .with_max_len(SHARE)
             .map(|files| {
                 let mut machine = unpack::machine(files, &pool);
                 public_keys::complete(&mut machine.root);

@@ -41,7 +41,10 @@ use rayon::prelude::*;
 use serde_json::Value;
 use time::OffsetDateTime;
 
-use super::{Finding, Level, Machine, Tree, class::Proven, cluster::Cluster, order, provided::PROVIDED, unpack::Pool};
+use super::{
+    Finding, Level, Machine, Tree, class::Proven, cluster::Cluster, order, provided::PROVIDED, tree::SHARE,
+    unpack::Pool,
+};
 
 use self::scripts::Shell;
 
@@ -400,13 +403,15 @@ pub(super) fn part(tree: &Tree, now: OffsetDateTime, seen: &Seen, chosen: &Chose
         owners: &seen.owners,
         authorities: keys::authorities(tree),
     };
-    let of_tree = checks.iter().flat_map(|check| match check.of {
+    let of_tree = checks.par_iter().flat_map_iter(|check| match check.of {
         Of::Tree(run) => run(&known),
         Of::Machine(_) | Of::Class(_) => Vec::new(),
     });
     let proven = Proven::default();
-    let mut findings: Vec<_> = of_tree.chain(tree.faults.iter().cloned()).collect();
-    let machines = tree.machines.par_iter().filter(|machine| seen.is_first(machine));
+    let mut findings: Vec<_> = of_tree.collect();
+    findings.extend(tree.faults.iter().cloned());
+    let machines = tree.machines.par_iter().with_max_len(SHARE);
+    let machines = machines.filter(|machine| seen.is_first(machine));
     findings.par_extend(machines.flat_map_iter(|machine| {
         let own = checks.iter().flat_map(|check| match check.of {
             Of::Machine(run) => run(machine, &known),

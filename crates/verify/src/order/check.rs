@@ -3,10 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rayon::prelude::*;
-
 use super::{
-    super::{Finding, MANIFEST, Machine, Tree},
+    super::{Finding, MANIFEST, Tree},
     chain::{Chain, Event, Step, Wait},
     early,
     graph::{At, Graph, Need},
@@ -29,7 +27,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let whole = findings.is_empty() && tree.machines.iter().all(|machine| machine.faults.is_empty());
     findings.extend(without_limit(&graph));
     findings.extend(steps::check(&graph.chains));
-    findings.extend(turns(&tree.machines));
+    findings.extend(turns(&graph.chains));
     let all = tree.manifest.files.iter().any(|file| file.path == OF_ALL);
     if !all || !whole {
         return findings;
@@ -228,10 +226,12 @@ fn circle(graph: &Graph<'_>, run: &Run, machines: &[usize]) -> Finding {
 
 /// Control planes join one at a time: each waits for its turn, and all use the same lock. This includes a founder, for
 /// the day on which it is replaced.
-fn turns(machines: &[Machine]) -> Vec<Finding> {
-    let chains: Vec<_> = machines.par_iter().map(Chain::joining).collect();
-    let joining: Vec<_> = chains
-        .iter()
+fn turns(chains: &[Chain<'_>]) -> Vec<Finding> {
+    let founders = chains.iter().filter(|chain| chain.founds);
+    let replaced: Vec<_> = founders.map(|chain| Chain::joining(chain.machine)).collect();
+    let others = chains.iter().filter(|chain| !chain.founds);
+    let joining: Vec<_> = others
+        .chain(&replaced)
         .filter_map(|chain| Some((chain, Joining::of(chain)?)))
         .collect();
     let mut turns: BTreeMap<_, usize> = BTreeMap::new();

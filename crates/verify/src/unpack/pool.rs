@@ -1,7 +1,8 @@
 //! Bytes and parsed parts that several machines share.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
+    hash::BuildHasher,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -15,7 +16,8 @@ use crate::{Bytes, WrittenFile};
 /// Keeps equal bytes once, and parses them once: most files are the same on every node.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    bytes: Mutex<HashSet<Bytes, RandomState>>,
+    bytes: Mutex<HashMap<u64, Bytes>>,
+    hasher: RandomState,
     /// Parts of a cloud-config by their text; `None` for a part that is no valid YAML alone.
     pub(crate) parts: Memo<Option<Value>>,
     /// Files of a cloud-config by the text of their entry; `None` for an entry that is not valid alone.
@@ -31,13 +33,14 @@ pub(crate) struct Pool {
 impl Pool {
     /// The one copy of these bytes.
     pub(crate) fn share(&self, bytes: &[u8]) -> Bytes {
-        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bytes) = kept.get(bytes) {
-            return bytes.clone();
-        }
-        let bytes: Bytes = Arc::from(bytes);
-        kept.insert(bytes.clone());
-        bytes
+        let kept = || self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let hash = self.hasher.hash_one(bytes);
+        let found = kept().get(&hash).cloned();
+        found.filter(|found| **found == *bytes).unwrap_or_else(|| {
+            let bytes: Bytes = Arc::from(bytes);
+            kept().insert(hash, bytes.clone());
+            bytes
+        })
     }
 
     /// Forgets the bytes of machines that were verified.
