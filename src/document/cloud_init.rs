@@ -55,9 +55,16 @@ fn text(files: &NodeFiles, compression: Compression) -> Result<String, Error> {
     }
     let runcmd = run_commands(files);
     if !runcmd.is_empty() {
-        text.push_str(&firelay_yaml::emit(&Tail { runcmd })?);
+        text.push_str(&tail(runcmd)?);
     }
     Ok(text)
+}
+
+/// The text of the commands, which are the same on every machine of a kind.
+fn tail(runcmd: Vec<Command>) -> Result<Arc<String>, Error> {
+    static TAILS: LazyLock<Memo<String>> = LazyLock::new(Memo::default);
+    let words = serde_json::to_vec(&runcmd).expect("texts are JSON");
+    TAILS.try_of("", &words, || Ok(firelay_yaml::emit(&Tail { runcmd })?))
 }
 
 /// The text of an item of `write_files`. Machines share most files, and writing YAML takes longer than compressing it.

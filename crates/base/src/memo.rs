@@ -13,6 +13,8 @@ use foldhash::quality::RandomState;
 /// repeat.
 #[derive(Debug)]
 pub struct Memo<V> {
+    /// So many results are kept from the first occurrence on.
+    first: usize,
     hasher: RandomState,
     kept: RwLock<HashMap<u64, Option<Kept<V>>>>,
 }
@@ -27,14 +29,20 @@ struct Kept<V> {
 
 impl<V> Default for Memo<V> {
     fn default() -> Self {
-        Self {
-            hasher: RandomState::default(),
-            kept: RwLock::default(),
-        }
+        Self::keeping_first(0)
     }
 }
 
 impl<V> Memo<V> {
+    /// So many results are kept from the first occurrence on: for inputs that take long and hardly differ.
+    pub fn keeping_first(first: usize) -> Self {
+        Self {
+            first,
+            hasher: RandomState::default(),
+            kept: RwLock::default(),
+        }
+    }
+
     /// The result for these very bytes under this name.
     pub fn of(&self, name: &str, bytes: &[u8], compute: impl FnOnce() -> V) -> Arc<V> {
         let Ok(value) = self.try_of(name, bytes, || Ok::<_, Infallible>(compute()));
@@ -51,16 +59,16 @@ impl<V> Memo<V> {
         }
         drop(kept);
         let value = Arc::new(compute()?);
+        let own = || Kept {
+            name: name.to_owned(),
+            bytes: bytes.to_owned(),
+            value: value.clone(),
+        };
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let is_kept = kept.len() < self.first;
         match kept.entry(hash) {
-            Entry::Vacant(first) => drop(first.insert(None)),
-            Entry::Occupied(mut again) => {
-                again.get_mut().get_or_insert_with(|| Kept {
-                    name: name.to_owned(),
-                    bytes: bytes.to_owned(),
-                    value: value.clone(),
-                });
-            }
+            Entry::Vacant(first) => drop(first.insert(is_kept.then(own))),
+            Entry::Occupied(mut again) => drop(again.get_mut().get_or_insert_with(own)),
         }
         Ok(value)
     }

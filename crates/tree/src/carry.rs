@@ -122,11 +122,16 @@ pub(crate) fn resemble(old: &Path, new: &Path, mode: Option<u32>) -> io::Result<
     if was.dev() != is.dev() || !same_attributes(old, new)? {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    if owner(&was) != owner(&is) {
+    let mode = mode.unwrap_or(was.mode() & 0o7777);
+    let is_owned = owner(&was) == owner(&is);
+    if is_owned && is.mode() & 0o7777 == mode {
+        return Ok(());
+    }
+    if !is_owned {
         lchown(new, Some(was.uid()), Some(was.gid()))?;
     }
     // After the owner, since a change of that clears bits.
-    fs::set_permissions(new, Permissions::from_mode(mode.unwrap_or(was.mode() & 0o7777)))
+    fs::set_permissions(new, Permissions::from_mode(mode))
 }
 
 fn owner(metadata: &Metadata) -> (u32, u32) {

@@ -116,9 +116,9 @@ pub(crate) fn make_private_directory(path: &Path) -> Result<(), Error> {
 /// writes data of other programs, so it is too expensive for a few files.
 const MANY: usize = 128;
 
-/// Waits until files are on the disk, and the names in all directories below `root`.
-pub(crate) fn sync(root: &Path, mut paths: Vec<PathBuf>) -> Result<(), Error> {
-    if paths.len() > MANY && sync_file_system(root) {
+/// Waits until files are on the disk, and the names in all directories below `root`, of which there are at least so many.
+pub(crate) fn sync(root: &Path, mut paths: Vec<PathBuf>, directories: usize) -> Result<(), Error> {
+    if paths.len() + directories > MANY && sync_file_system(root) {
         return Ok(());
     }
     add_directories(root, &mut paths).map_err(failed("read", root))?;

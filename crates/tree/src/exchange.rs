@@ -117,26 +117,30 @@ fn is_staged(path: &Path) -> bool {
 /// manifest in it names, and files that the tree in place has as well. A file that the user wrote at the last moment is moved
 /// into the tree in place, unless another file has its name there.
 pub(crate) fn discard(old: &Path, root: &Path) -> Option<PathBuf> {
-    let discarded = Discard::new(old, root).and_then(|discard| discard.run().map_err(failed("remove", old)));
-    match discarded {
-        Ok(true) => None,
-        Ok(false) | Err(_) => Some(old.to_owned()),
+    match owned(old) {
+        Ok(owned) => discard_owned(old, root, &owned),
+        Err(_) => Some(old.to_owned()),
     }
+}
+
+/// The same, where the files that the manifest names are known.
+pub(crate) fn discard_owned(old: &Path, root: &Path, owned: &BTreeSet<String>) -> Option<PathBuf> {
+    let is_gone = Discard { old, root, owned }.run().unwrap_or_default();
+    (!is_gone).then(|| old.to_owned())
+}
+
+fn owned(old: &Path) -> Result<BTreeSet<String>, Error> {
+    let last = last_manifest(&old.join(MANIFEST))?;
+    Ok(owned_files(last.as_ref(), &stale_staging(old)?))
 }
 
 struct Discard<'a> {
     old: &'a Path,
     root: &'a Path,
-    owned: BTreeSet<String>,
+    owned: &'a BTreeSet<String>,
 }
 
-impl<'a> Discard<'a> {
-    fn new(old: &'a Path, root: &'a Path) -> Result<Self, Error> {
-        let last = last_manifest(&old.join(MANIFEST))?;
-        let owned = owned_files(last.as_ref(), &stale_staging(old)?);
-        Ok(Self { old, root, owned })
-    }
-
+impl Discard<'_> {
     /// Whether nothing is left.
     fn run(&self) -> io::Result<bool> {
         let ours = Ours::new(self.owned.iter().map(String::as_str));

@@ -23,7 +23,8 @@ pub(crate) fn replace(mut staging: Staging, root: &Path, report: &Report) -> Res
     if staging.beside {
         staging = moved(&staging, root, report)?;
     }
-    sync(staging.path(), changed(report).map(|path| staging.at(path)).collect())?;
+    let paths = changed(report).map(|path| staging.at(path)).collect();
+    sync(staging.path(), paths, staging.directories())?;
     staging.leave(true);
     for path in &report.written {
         place(&staging, root, path)?;

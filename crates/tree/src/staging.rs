@@ -85,6 +85,11 @@ impl Staging {
         taken.map_err(failed("write", &to))
     }
 
+    /// The number of directories for files that were written or reused.
+    pub(crate) fn directories(&self) -> usize {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     fn make_parents(&self, path: &str) -> Result<(), Error> {
         let Some(parent) = parents(path).next() else {
             return Ok(());

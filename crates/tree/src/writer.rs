@@ -289,7 +289,9 @@ impl TreeWriter {
             && self.prepare(report)?
             && let Some(old) = exchange::exchange(&mut self.staging, &self.root.path)?
         {
-            report.left.extend(exchange::discard(&old, &self.root.path));
+            report
+                .left
+                .extend(exchange::discard_owned(&old, &self.root.path, &self.owned));
             return Ok(());
         }
         self.set_mode()?;
@@ -309,7 +311,11 @@ impl TreeWriter {
             return Ok(false);
         }
         let files = report.written.iter().map(String::as_str).chain([MANIFEST]);
-        sync(to, files.map(|path| self.staging.at(path)).collect())?;
+        sync(
+            to,
+            files.map(|path| self.staging.at(path)).collect(),
+            self.staging.directories(),
+        )?;
         Ok(true)
     }
 
