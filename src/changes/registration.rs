@@ -13,9 +13,7 @@ use super::{
     handlers::{artifact_handlers, handler, is_package_in_place},
 };
 
-/// kubeadm's configuration of a machine that joins.
-pub const JOIN: &str = "/etc/firelay/kubeadm/join.yaml";
-pub use crate::node::ARTIFACTS;
+pub use crate::node::{ARTIFACTS, JOIN_CONFIGURATION as JOIN};
 /// The environment of a member of external etcd.
 pub const ETCD_ENVIRONMENT: &str = "/etc/etcd/etcd.env";
 /// The address at which clients reach a member.

@@ -20,6 +20,9 @@ use crate::{
 /// firelay's directory for secret files; every other directory keeps the system's mode.
 const STAGING: &str = "/etc/firelay";
 
+/// The configuration of `kubeadm join`.
+pub const JOIN_CONFIGURATION: &str = "/etc/firelay/kubeadm/join.yaml";
+
 /// Inputs of every node of a cluster.
 #[derive(Debug)]
 pub struct Shared<'a> {
@@ -142,11 +145,7 @@ fn cluster(shared: &Shared<'_>, node: &NodePlan, founder: bool) -> Result<Vec<No
         ));
     }
     let join = kubeadm::join(plan, node, &shared.credentials)?;
-    files.push(NodeFile::new(
-        &format!("{STAGING}/kubeadm/join.yaml"),
-        0o600,
-        join.expose().as_str(),
-    ));
+    files.push(NodeFile::new(JOIN_CONFIGURATION, 0o600, join.expose().as_str()));
     Ok(files)
 }
 

@@ -28,7 +28,7 @@ pub mod tools;
 pub mod units;
 pub mod update;
 
-pub use assembly::{Shared, assemble, on_one_line};
+pub use assembly::{JOIN_CONFIGURATION, Shared, assemble, on_one_line};
 pub use boot::{ARTIFACTS, FETCHED, MANIFESTS, NODE_ENVIRONMENT, fetched_manifests};
 pub use error::Error;
 pub use model::*;

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
 use time::OffsetDateTime;
 
 use super::{Founding, MachineRecord, Pending, Record, keyed};
@@ -34,9 +35,8 @@ impl Record {
         // In the order of the machines, so that git merges both lists alike.
         self.machine_names = self.digests_of_names(bundle).into_values().collect();
         self.steps_digest = self.digest_steps(bundle);
-        for (name, machine) in &mut self.machines {
-            machine.entry_digest = machine.digest_entry(name, bundle);
-        }
+        let machines = self.machines.par_iter_mut();
+        machines.for_each(|(name, machine)| machine.entry_digest = machine.digest_entry(name, bundle));
     }
 
     /// Whether its values have digests. Records of earlier versions have the one of `fixed` alone.
@@ -101,8 +101,8 @@ impl Record {
 
     fn digests_of_names(&self, bundle: &Bundle) -> BTreeMap<String, String> {
         let digest = |name: &String| keyed(bundle, b"name\0", std::iter::once(name.as_bytes()));
-        let names = self.machines.keys();
-        names.map(|name| (name.clone(), digest(name))).collect()
+        let machines = self.machines.par_iter();
+        machines.map(|(name, _)| (name.clone(), digest(name))).collect()
     }
 
     /// A record of an earlier version does not have these values.

@@ -16,6 +16,7 @@ mod rules;
 
 use std::{collections::BTreeMap, net::IpAddr};
 
+use rayon::prelude::*;
 use semver::Version;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -489,7 +490,7 @@ pub fn machines_of_tree(bundle: &Bundle, tree: &Manifest) -> BTreeMap<String, Ma
         };
         (name.to_owned(), machine)
     };
-    files.into_iter().map(machine).collect()
+    files.into_par_iter().map(machine).collect()
 }
 
 /// The first names of many.
