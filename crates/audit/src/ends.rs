@@ -122,14 +122,17 @@ mod tests {
     }
 
     fn found(catalogue: &Catalogue, bytes: &[u8]) -> (usize, String) {
-        let contents = Contents::read(catalogue, bytes);
+        told(&Contents::read(catalogue, bytes))
+    }
+
+    fn told(contents: &Contents) -> (usize, String) {
         (contents.known.len() + contents.marks.len(), format!("{contents:?}"))
     }
 
     #[test]
     fn what_is_in_one_of_many_documents_is_found() {
         let (end, secret) = (end(), base64(VALUE));
-        let catalogue = knowing(&end);
+        let (catalogue, learning) = (knowing(&end), self::catalogue());
         let with = |text: &str| format!("{text}- path: /etc/own\n  content: |\n    {secret}\n");
         let (start, rest) = end.split_at(end.find("- path: /etc/150\n").unwrap());
         let escaped: String = hex(secret.as_bytes())
@@ -161,7 +164,33 @@ mod tests {
                     assert_eq!(found(&catalogue, &document), fresh);
                 }
             }
+            let (border, text) = (own.len(), own + &end);
+            let fresh = found(&self::catalogue(), text.as_bytes());
+            for catalogue in [&learning, &catalogue, &learning] {
+                let beside = Contents::read_beside(catalogue, [], Some(border), text.as_bytes());
+                assert_eq!(told(&beside), fresh, "{text}");
+            }
         }
+        assert!(learning.ends.of(end.as_bytes()).is_some());
+    }
+
+    #[test]
+    fn lines_that_were_just_made_are_searched_for_known_secrets_alone() {
+        let (line, guessed) = (base64(VALUE), "token: 0a1b2c.0123456789abcdeg");
+        let read = |made: &[&str], text: &str| {
+            let made = made.iter().copied();
+            told(&Contents::read_beside(&catalogue(), made, None, text.as_bytes())).0
+        };
+        let text = |line: &str| format!("{}    {line}\n    a line\n    {line}\n", own(7));
+        assert_eq!(read(&[], &text(guessed)), 1);
+        assert_eq!(read(&[guessed, guessed], &text(guessed)), 0);
+        // One of the two lines is not said to be made.
+        assert_eq!(read(&[guessed], &text(guessed)), 1);
+        assert_eq!(read(&[&line, &line], &text(&line)), 1);
+        // A line is recognised as a whole: the first one begins alike.
+        let (first, second) = ("a".repeat(40) + "b", "a".repeat(40) + "c");
+        let both = format!("    {first}\n    {second} {guessed}\n");
+        assert_eq!(read(&[&format!("{second} {guessed}")], &both), 0);
     }
 
     #[test]
