@@ -8,7 +8,7 @@ use crate::{
     changes::founding::{Applied, FOUNDING, SecretValues},
     delivery::{Artifact, ArtifactFile, Manifest, ManifestFile},
     encoding::sha256_hex,
-    node::{JOIN_CONFIGURATION, NODE_ENVIRONMENT, NodeFile, NodeFiles, on_one_line},
+    node::{NodeFile, on_one_line},
     pki::NodePki,
     plan::NodePlan,
     record::{self, ValueDigests},
@@ -20,9 +20,6 @@ use crate::{
 /// The begin of the first and last line of each PEM block (RFC 7468).
 const BORDER: &str = "-----";
 
-/// Files in which a machine's name and addresses are, in the order of the document.
-const WITH_NAMES: [&str; 2] = [JOIN_CONFIGURATION, NODE_ENVIRONMENT];
-
 /// A file of the tree: its description in manifest.json, and its bytes.
 pub(super) type TreeFile = (ManifestFile, Vec<u8>);
 
@@ -33,7 +30,7 @@ pub(super) struct Documents<'n> {
     pub(super) artifact: Artifact,
     /// When the first of its certificates ends.
     pub(super) ends: OffsetDateTime,
-    /// The lines of its certificates and keys and those with its name and addresses, as they are in the document.
+    /// The lines of its certificates and keys, as they are in the document.
     pub(super) made: Vec<Secret<String>>,
 }
 
@@ -48,7 +45,7 @@ impl<'n> Documents<'n> {
             boot: assembly.pxe_files(node, &artifact)?,
             artifact,
             ends: pki.expires,
-            made: made(node, &pki, &files),
+            made: made(node, &pki),
         })
     }
 
@@ -84,31 +81,8 @@ pub(super) fn described((mut file, bytes): (ManifestFile, &[u8])) -> (ManifestFi
     (file, bytes)
 }
 
-/// The lines of a machine's own values, in the order of its document.
-fn made(node: &NodePlan, pki: &NodePki, files: &NodeFiles) -> Vec<Secret<String>> {
-    let names = ["hostname", "fqdn"].map(|key| Secret::new(format!("{key}: {}\n", node.name)));
-    let named = named(node, files).into_iter().map(Secret::new);
-    names.into_iter().chain(pem(node, pki)).chain(named).collect()
-}
-
-/// Lines of firelay's own files whose value is the machine's name or one of its addresses.
-fn named(node: &NodePlan, files: &NodeFiles) -> Vec<String> {
-    let addresses = node.addresses.iter().map(ToString::to_string);
-    let own: Vec<_> = addresses.chain([node.name.clone()]).collect();
-    let is_own = |line: &&str| {
-        let value = line.rsplit([' ', '=']).next().unwrap_or_default();
-        own.iter().any(|own| own == value.trim_matches('"'))
-    };
-    let files = files
-        .files
-        .iter()
-        .filter(|file| WITH_NAMES.contains(&file.path.as_str()));
-    let lines = files.flat_map(|file| file.content.lines().filter(is_own));
-    lines.map(|line| format!("{}\n", line.trim_start())).collect()
-}
-
 /// The lines with the base64 of PEM files. A key that the audit does not know of this machine is not among them.
-fn pem(node: &NodePlan, pki: &NodePki) -> Vec<Secret<String>> {
+fn made(node: &NodePlan, pki: &NodePki) -> Vec<Secret<String>> {
     let holder = KeyHolder::of(node);
     let is_known = |path: &str| path.ends_with(".crt") || holder.has(path);
     let files = pki.files.iter().filter(|file| is_known(&file.path));

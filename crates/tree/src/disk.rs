@@ -118,10 +118,20 @@ const MANY: usize = 128;
 
 /// Waits until files are on the disk, and the names in all directories below `root`, of which there are at least so many.
 pub(crate) fn sync(root: &Path, mut paths: Vec<PathBuf>, directories: usize) -> Result<(), Error> {
-    if paths.len() + directories > MANY && sync_file_system(root) {
+    if paths.len() > MANY && sync_file_system(root) {
         return Ok(());
     }
+    // Some network file systems know no sync of the whole, and report none.
+    sync_each(&paths)?;
+    if directories > MANY && sync_file_system(root) {
+        return Ok(());
+    }
+    paths.clear();
     add_directories(root, &mut paths).map_err(failed("read", root))?;
+    sync_each(&paths)
+}
+
+fn sync_each(paths: &[PathBuf]) -> Result<(), Error> {
     let sync = |path: &PathBuf| match path.is_dir() {
         true => sync_directory(path),
         false => File::open(path).and_then(|file| file.sync_all()),
