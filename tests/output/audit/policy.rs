@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use firelay::encoding::{base64, gzip};
+
 use super::support::{self, example, firelay, output, said, tree};
 
 const SPEC: &str = "
@@ -158,4 +160,30 @@ fn a_render_refuses_what_the_spec_smuggles_in() {
         assert!(text.contains(&message), "{text}");
     }
     assert!(!desk.0.path().join("out/manifest.json").exists());
+}
+
+/// A line that ends in the machine's own name is searched like any other, and so is what is around it.
+#[test]
+fn a_render_searches_lines_with_the_machines_name() {
+    let desk = Desk::new();
+    let text = fs::read_to_string(desk.0.path().join("firelay.secrets.yaml")).unwrap();
+    let bundle = firelay::secrets::Bundle::parse("bundle", &text).unwrap();
+    let key: String = { bundle.kubernetes.key.expose().lines() }
+        .filter(|line| !line.starts_with("-----"))
+        .collect();
+    let packed = base64(gzip(key.as_bytes()));
+    let lines: Vec<_> = packed.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
+    let block = format!("{}\nname: w1\n{}\n", "Ab1".repeat(20), lines.join("\n"));
+    let patch = |value: &str| {
+        let merge = format!("nodeRegistration: {{ kubeletExtraArgs: [{{ name: cert-dir, value: {value:?} }}] }}");
+        let target = "target: { path: /etc/firelay/kubeadm/join.yaml, kind: JoinConfiguration }";
+        format!("roles: {{ worker: {{ patches: [{{ {target}, merge: {{ {merge} }} }}] }} }}")
+    };
+    let file = format!("roles: {{ worker: {{ files: [{{ path: /opt/notes, content: {block:?} }}] }} }}");
+    let twice = base64(key.as_bytes());
+    for spec in [patch(&format!("{twice} w1")), patch(&format!("{packed} w1")), file] {
+        let (code, text) = desk.render(&spec);
+        assert_eq!(code, Some(5), "{spec}: {text}");
+        assert!(text.contains("error[FL1081]: w1 is no control plane"), "{text}");
+    }
 }
