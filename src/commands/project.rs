@@ -111,8 +111,11 @@ impl Project {
         let directory = args.profiles.directory.as_deref();
         let library = directory.map(|_| input::library(directory, &mut input.source));
         let library = library.transpose()?;
-        let spec = input::compose(input, library.as_ref(), &mut input::read_file)?;
-        let embedded = Profiles::embedded()?;
+        let (spec, embedded) = rayon::join(
+            || input::compose(input, library.as_ref(), &mut input::read_file),
+            Profiles::embedded,
+        );
+        let (spec, embedded) = (spec?, embedded?);
         let profiles = match &library {
             Some(library) => embedded.with(spec.source(), library),
             None => Ok((embedded, Vec::new())),

@@ -46,9 +46,14 @@ impl Document for CloudInit {
     }
 }
 
+/// Bytes of most workers' documents.
+const USUAL: usize = 32 << 10;
+
 /// The text of [`CloudConfig`].
 fn text(files: &NodeFiles, compression: Compression) -> Result<String, Error> {
-    let mut text = format!("#cloud-config\n{}", firelay_yaml::emit(&CloudConfig::head(files))?);
+    let mut text = String::with_capacity(USUAL);
+    text.push_str("#cloud-config\n");
+    text.push_str(&firelay_yaml::emit(&CloudConfig::head(files))?);
     for (number, (path, mode, content)) in files.contents().enumerate() {
         text.push_str(if number == 0 { "write_files:\n" } else { "" });
         text.push_str(&item(path, mode, content, compression)?);

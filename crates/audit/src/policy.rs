@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
+
 use crate::{
     catalogue::{Catalogue, KUBELET},
     finding::Finding,
@@ -66,7 +68,7 @@ pub fn audit(
     shared: &[Document],
     by_identity: fn(&str) -> bool,
 ) -> Audit {
-    machines.iter_mut().for_each(MachineFiles::complete_certificates);
+    machines.par_iter_mut().for_each(MachineFiles::complete_certificates);
     let key_index = KeyIndex::of(catalogue, &machines);
     let mut findings = Vec::new();
     for file in shared {
@@ -79,21 +81,23 @@ pub fn audit(
             .iter()
             .map(|file| (file, key_index.secrets(catalogue, &file.contents)));
         let all: Vec<_> = all.collect();
-        findings.extend(Rule::new(&machine, &all, catalogue.is_of_a_bundle()).findings());
+        let mut findings = Rule::new(&machine, &all, catalogue.is_of_a_bundle()).findings();
         findings.extend(machine.files.iter().filter_map(unsearched));
         findings.extend(machine.files.iter().filter_map(changed));
         findings.extend(undelivered(&machine));
         let holding = hold(&machine, &all, by_identity);
         findings.extend(too_open(&holding));
-        Holding {
+        let holding = Holding {
             machine: MachineFiles {
                 files: Vec::new(),
                 ..machine
             },
             ..holding
-        }
+        };
+        (holding, findings)
     };
-    let machines = machines.into_iter().map(hold).collect();
+    let (machines, of_machines): (Vec<_>, Vec<_>) = machines.into_par_iter().map(hold).unzip();
+    findings.extend(of_machines.into_iter().flatten());
     findings.sort();
     Audit { machines, findings }
 }
