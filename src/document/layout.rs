@@ -124,6 +124,8 @@ mod tests {
             "/etc/./a",
             "/etc/a/",
             "/etc/a\nb",
+            "/etc/a\u{7f}",
+            "/etc/ä\u{85}",
         ] {
             let message = refusal(&NodeFiles {
                 files: vec![file(path)],
@@ -144,7 +146,7 @@ mod tests {
         }
         check(
             &NodeFiles {
-                files: vec![file("/runner/a"), file("/var/tmp/a")],
+                files: vec![file("/runner/a"), file("/var/tmp/ä b")],
                 ..Default::default()
             },
             &[],

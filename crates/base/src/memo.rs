@@ -9,8 +9,8 @@ use std::{
 
 use foldhash::quality::RandomState;
 
-/// Results by their input. The result of a first occurrence is not kept: most inputs that differ between machines never
-/// repeat.
+/// Results by their input. Most inputs that differ between machines never repeat, so the result of a first occurrence is not kept
+/// ([`Memo::keeping_first`] keeps some).
 #[derive(Debug)]
 pub struct Memo<V> {
     /// So many results are kept from the first occurrence on.
@@ -19,7 +19,7 @@ pub struct Memo<V> {
     kept: RwLock<HashMap<u64, Option<Kept<V>>>>,
 }
 
-/// An input that occurred twice, and its result.
+/// An input that occurred twice or is one of the first, and its result.
 #[derive(Debug)]
 struct Kept<V> {
     name: String,

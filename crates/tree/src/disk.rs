@@ -112,23 +112,24 @@ pub(crate) fn make_private_directory(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The limit for syncing files, and the directories around them, one by one. Above it, one sync of the file system is used; it also
-/// writes data of other programs, so it is too expensive for a few files.
+/// The limit for syncing files and directories one by one. Above it, one sync of the file system is used. It also waits for data
+/// of other programs.
 const MANY: usize = 128;
 
-/// Waits until files are on the disk, and the names in all directories below `root`, of which there are at least so many.
-pub(crate) fn sync(root: &Path, mut paths: Vec<PathBuf>, directories: usize) -> Result<(), Error> {
-    if paths.len() > MANY && sync_file_system(root) {
+/// Waits until files are on the disk, and the names in all directories below `root`. There are at least `directories` of these.
+pub(crate) fn sync(root: &Path, files: &[PathBuf], directories: usize) -> Result<(), Error> {
+    let many_files = files.len() > MANY;
+    let is_whole = (many_files || directories > MANY) && sync_file_system(root);
+    // The sync of some network file systems does nothing, and returns no error.
+    if !(is_whole && many_files) {
+        sync_each(files)?;
+    }
+    if is_whole {
         return Ok(());
     }
-    // Some network file systems know no sync of the whole, and report none.
-    sync_each(&paths)?;
-    if directories > MANY && sync_file_system(root) {
-        return Ok(());
-    }
-    paths.clear();
-    add_directories(root, &mut paths).map_err(failed("read", root))?;
-    sync_each(&paths)
+    let mut all = Vec::new();
+    add_directories(root, &mut all).map_err(failed("read", root))?;
+    sync_each(&all)
 }
 
 fn sync_each(paths: &[PathBuf]) -> Result<(), Error> {

@@ -23,8 +23,8 @@ pub(crate) fn replace(mut staging: Staging, root: &Path, report: &Report) -> Res
     if staging.beside {
         staging = moved(&staging, root, report)?;
     }
-    let paths = changed(report).map(|path| staging.at(path)).collect();
-    sync(staging.path(), paths, staging.directories())?;
+    let files: Vec<_> = changed(report).map(|path| staging.at(path)).collect();
+    sync(staging.path(), &files, staging.directories())?;
     staging.leave(true);
     for path in &report.written {
         place(&staging, root, path)?;

@@ -311,11 +311,8 @@ impl TreeWriter {
             return Ok(false);
         }
         let files = report.written.iter().map(String::as_str).chain([MANIFEST]);
-        sync(
-            to,
-            files.map(|path| self.staging.at(path)).collect(),
-            self.staging.directories(),
-        )?;
+        let files: Vec<_> = files.map(|path| self.staging.at(path)).collect();
+        sync(to, &files, self.staging.directories())?;
         Ok(true)
     }
 

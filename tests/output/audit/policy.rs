@@ -162,7 +162,7 @@ fn a_render_refuses_what_the_spec_smuggles_in() {
     assert!(!desk.0.path().join("out/manifest.json").exists());
 }
 
-/// A line that ends in the machine's own name is searched like any other, and so is what is around it.
+/// A line that ends in the machine's own name is searched like any other line. So are the lines around it.
 #[test]
 fn a_render_searches_lines_with_the_machines_name() {
     let desk = Desk::new();
@@ -173,7 +173,7 @@ fn a_render_searches_lines_with_the_machines_name() {
         .collect();
     let packed = base64(gzip(key.as_bytes()));
     let lines: Vec<_> = packed.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
-    let block = format!("{}\nname: w1\n{}\n", "Ab1".repeat(20), lines.join("\n"));
+    let block = format!("{}x\nname: w1\n{}\n", "Ab1".repeat(20), lines.join("\n"));
     let patch = |value: &str| {
         let merge = format!("nodeRegistration: {{ kubeletExtraArgs: [{{ name: cert-dir, value: {value:?} }}] }}");
         let target = "target: { path: /etc/firelay/kubeadm/join.yaml, kind: JoinConfiguration }";
