@@ -190,7 +190,7 @@ fn phase(change: &Change<'_>, path: &str) -> &'static str {
 
 /// Files that a machine deletes after their use: what is spent stays spent (docs/adr/0006-spent-secrets.md).
 fn is_spent(change: &Change<'_>, path: &str) -> bool {
-    changes::is_spent(path) || path == registration::JOIN && change.node.identity == JoinIdentity::Token
+    changes::is_spent(path) || path == registration::JOIN_CONFIGURATION && change.node.identity == JoinIdentity::Token
 }
 
 /// Texts that the steps read, by name.
@@ -217,7 +217,7 @@ fn lists(change: &Change<'_>) -> BTreeMap<&'static str, String> {
         ("units", units(change)),
         ("pods", pods(change).iter().map(|pod| format!("{pod}\n")).collect()),
     ]);
-    let (old, new) = pair(registration::JOIN);
+    let (old, new) = pair(registration::JOIN_CONFIGURATION);
     if change.change.handlers().contains(&Handler::Flags)
         && let Some(flags) = Flags::of(&old, &new)
     {

@@ -203,7 +203,9 @@ fn by_kind(path: &str, kind: &'static str) -> Handler {
         // Nothing is run again without its file.
         // A machine that gets or loses a kind of key changes its part in the cluster.
         (Handler::Step(_), "removed") | (Handler::Certificates, "added" | "removed") => Handler::Replace,
-        (Handler::None, _) if [ARTIFACTS, registration::JOIN].contains(&path) && kind != "changed" => Handler::Replace,
+        (Handler::None, _) if [ARTIFACTS, registration::JOIN_CONFIGURATION].contains(&path) && kind != "changed" => {
+            Handler::Replace
+        }
         (handler, _) => handler,
     }
 }

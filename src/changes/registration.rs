@@ -13,7 +13,7 @@ use super::{
     handlers::{artifact_handlers, handler, is_package_in_place},
 };
 
-pub use crate::node::{ARTIFACTS, JOIN_CONFIGURATION as JOIN};
+pub use crate::node::{ARTIFACTS, JOIN_CONFIGURATION};
 /// The environment of a member of external etcd.
 pub const ETCD_ENVIRONMENT: &str = "/etc/etcd/etcd.env";
 /// The address at which clients reach a member.
@@ -73,7 +73,7 @@ pub fn moves(old: &Machine, new: &Machine) -> bool {
 /// Handlers of a file that changed, where its content decides. `None` for all other files.
 pub(super) fn handlers(path: &str, old: &str, new: &str, runs_etcd: bool) -> Option<BTreeSet<Handler>> {
     match path {
-        JOIN => Some(of_join(old, new)),
+        JOIN_CONFIGURATION => Some(of_join(old, new)),
         ARTIFACTS => Some(of_artifacts(old, new, runs_etcd)),
         ENVIRONMENT => Some(of_environment(old, new)),
         ETCD_ENVIRONMENT => of_members(old, new),
@@ -311,7 +311,7 @@ fn of_join(old: &str, new: &str) -> BTreeSet<Handler> {
 }
 
 fn parse(text: &str) -> Option<Value> {
-    firelay_yaml::parse(JOIN, text).ok()
+    firelay_yaml::parse(JOIN_CONFIGURATION, text).ok()
 }
 
 /// The kubelet's flags of two documents.
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn flags_and_labels_are_told_apart_from_what_only_a_new_machine_takes() {
-        let with = |extra: &str| handlers(JOIN, &join(""), &join(extra), false).unwrap();
+        let with = |extra: &str| handlers(JOIN_CONFIGURATION, &join(""), &join(extra), false).unwrap();
         let late = || Handler::RestartLate(KUBELET.to_owned());
         let flags = BTreeSet::from([Handler::Boot, Handler::Flags, late()]);
         assert_eq!(with("  - { name: v, value: \"3\" }\n"), flags);
