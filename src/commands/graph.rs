@@ -1,24 +1,23 @@
 //! `graph`: a drawing of the waits between the machines of a rendered tree.
 
 use firelay_base::table::{bold, green, red, yellow};
-use firelay_verify::{
-    Tree, graph as drawing,
-    order::{self, Picture},
-};
+use firelay_verify::{Tree, graph as drawing, order::Picture};
+use rayon::prelude::*;
 
 use super::{failure::Failure, progress, streams, verify};
 use crate::cli::{Graph, GraphOutput};
 
 /// Runs the verb. Readable documents are drawn, and the others are reported.
 pub fn run(args: &Graph) -> Result<(), Failure> {
-    let (tree, picture) = progress::during("reading the documents", || {
+    let (picture, gaps) = progress::during("reading the documents", || {
         Tree::open_order(args.tree.path()).map(|tree| {
-            let picture = Picture::of(&tree);
-            (tree, picture)
+            let drawn = Picture::with_gaps(&tree);
+            tree.machines.into_par_iter().for_each(drop);
+            drawn
         })
     })?;
     draw(args, &picture)?;
-    verify::undrawn(args.tree.path(), &order::unread(&tree))
+    verify::undrawn(args.tree.path(), &gaps)
 }
 
 fn draw(args: &Graph, picture: &Picture) -> Result<(), Failure> {

@@ -1,13 +1,8 @@
 //! Where the bytes go.
 
-use std::{
-    borrow::Cow,
-    collections::HashMap,
-    fmt,
-    sync::{Mutex, PoisonError},
-};
+use std::{borrow::Cow, fmt};
 
-use aws_lc_rs::digest::{SHA256, digest};
+use firelay_base::memo::Memo;
 use firelay_verify::Machine;
 use serde::Serialize;
 
@@ -130,21 +125,15 @@ pub struct NodeSize {
     pub files: Vec<FileSize>,
 }
 
-/// The compressed sizes of contents by their SHA-256: machines share most files.
+/// The compressed sizes of contents: machines share most files.
 #[derive(Default)]
-pub struct CompressedSizes(Mutex<HashMap<Vec<u8>, usize>>);
+pub struct CompressedSizes(Memo<usize>);
 
 impl CompressedSizes {
     /// Bytes of a content as a part of a compressed document.
     fn of(&self, content: &str) -> usize {
-        let digest = digest(&SHA256, content.as_bytes()).as_ref().to_vec();
-        let sizes = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = sizes().get(&digest).copied();
-        known.unwrap_or_else(|| {
-            let size = gzip(content.as_bytes()).len() - GZIP_FRAME;
-            sizes().insert(digest, size);
-            size
-        })
+        let bytes = content.as_bytes();
+        *self.0.of("", bytes, || gzip(bytes).len() - GZIP_FRAME)
     }
 }
 

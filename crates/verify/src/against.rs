@@ -11,7 +11,11 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Entry, Error, Fetch, Finding, MANIFEST, Machine, Manifest, Tree, What, manifest::Described, tree::parsed};
+use super::{
+    Entry, Error, Fetch, Finding, MANIFEST, Machine, Manifest, Tree, What,
+    manifest::Described,
+    tree::{Files, parsed},
+};
 
 /// The default directory of `firelay seed` for volumes.
 const VOLUMES: &str = "seed/";
@@ -133,7 +137,9 @@ fn documents(
             files: files.clone(),
             ..wanted.without_files()
         };
-        Ok(Tree::of(manifest, of.fetch, out, Arc::default())?.machines.pop())
+        Ok(Tree::of(manifest, of.fetch, out, Arc::default(), Files::All)?
+            .machines
+            .pop())
     };
     let (Some(wanted), Some(own)) = (read(rendered)?, read(tree)?) else {
         return Ok(Vec::new());

@@ -85,7 +85,7 @@ impl Proven {
         let address = variable(machine, "FL_ADDRESSES").unwrap_or_default();
         let title = format!("{:?} {} {}\n", machine.roles, machine.pool, machine.platform);
         let whole = std::str::from_utf8(bytes).ok()?;
-        let own = own_values(&machine.name, &address, labels(whole));
+        let own = own_values(&machine.name, address, labels(whole));
         let end = machine.end.as_ref().and_then(|end| self.end(end));
         let shared = end.filter(|end| end.is_without(&own) && bytes.ends_with(end.text.as_bytes()));
         let border = bytes.len() - shared.as_ref().map_or(0, |end| end.text.len());
@@ -194,12 +194,14 @@ fn keys(labels: &str) -> Option<Vec<u8>> {
     Some(mark)
 }
 
-fn unquoted(text: &str) -> &str {
+/// A scalar without quotes around it.
+pub(super) fn unquoted(text: &str) -> &str {
     let within = |quote| text.strip_prefix(quote).and_then(|rest: &str| rest.strip_suffix(quote));
     within('"').or_else(|| within('\'')).unwrap_or(text)
 }
 
-fn is_text(name: &str) -> bool {
+/// Every reader of YAML takes the name for text.
+pub(super) fn is_text(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
     name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.ends_with(|last: char| last.is_ascii_alphanumeric())

@@ -61,7 +61,7 @@ impl Cluster {
             endpoint: endpoint.clone().or_else(|| {
                 tree.machines
                     .iter()
-                    .find_map(|machine| variable(machine, "FL_ENDPOINT"))
+                    .find_map(|machine| variable(machine, "FL_ENDPOINT").map(str::to_owned))
             }),
             asked: usual(
                 tree.machines
@@ -101,17 +101,12 @@ impl Cluster {
 }
 
 /// The cluster's own value, if any machine has it, or else the most common one.
-fn usual(values: impl Iterator<Item = String>, said: Option<&str>) -> Option<String> {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+fn usual<'a>(values: impl Iterator<Item = &'a str>, said: Option<&str>) -> Option<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for value in values {
         *counts.entry(value).or_default() += 1;
     }
-    let most = || {
-        counts
-            .iter()
-            .max_by_key(|(_, count)| **count)
-            .map(|(value, _)| value.as_str())
-    };
+    let most = || counts.iter().max_by_key(|(_, count)| **count).map(|(value, _)| *value);
     said.filter(|said| counts.contains_key(*said))
         .or_else(most)
         .map(str::to_owned)
@@ -175,13 +170,13 @@ pub(super) fn runtime(machine: &Machine) -> &'static Runtime {
 const SANDBOX: [&str; 3] = ["sandbox", "sandbox_image", "pause_image"];
 
 /// The image of a machine's sandboxes.
-pub(super) fn sandbox(machine: &Machine) -> Option<String> {
+pub(super) fn sandbox(machine: &Machine) -> Option<&str> {
     let mut pairs = machine
         .text(runtime(machine).config)?
         .lines()
         .filter_map(|line| line.split_once('='));
     let (_, image) = pairs.find(|(key, _)| SANDBOX.contains(&key.trim()))?;
-    Some(image.trim().trim_matches('"').to_owned())
+    Some(image.trim().trim_matches('"'))
 }
 
 pub(super) fn most_common<'a>(all: impl Iterator<Item = &'a Bytes>) -> Option<Bytes> {
@@ -204,11 +199,11 @@ pub(super) fn most_common<'a>(all: impl Iterator<Item = &'a Bytes>) -> Option<By
 pub(super) const ENV: &str = "/etc/firelay/node.env";
 
 /// A variable of the chain, without its quotes; `None` for one that is empty.
-pub fn variable(machine: &Machine, name: &str) -> Option<String> {
+pub fn variable<'m>(machine: &'m Machine, name: &str) -> Option<&'m str> {
     let text = machine.text(ENV)?;
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;
     let value = line.trim_matches('\'');
-    (!value.is_empty()).then(|| value.to_owned())
+    (!value.is_empty()).then_some(value)
 }

@@ -11,7 +11,7 @@ use time::OffsetDateTime;
 use super::{
     Described, Finding, Manifest, Tree,
     check::{Chosen, Seen, part},
-    tree::{Error, Fetch, PART, file, manifest, parsed},
+    tree::{Error, Fetch, Files, PART, file, manifest, parsed},
 };
 
 /// Roles whose machines define cluster-wide facts.
@@ -81,6 +81,7 @@ pub fn verify_chosen(
             fetch,
             out,
             seen.pool.clone(),
+            Files::All,
         )?;
         tree.machines.append(&mut standing);
         tree.machines.sort_by(|one, other| one.name.cmp(&other.name));

@@ -111,7 +111,8 @@ impl Tree {
         })
     }
 
-    /// Reads the tree in a directory in parts of some machines, one after the other. Returns the tree without machines.
+    /// Reads the tree in a directory in parts of some machines, one after the other. Returns the tree without machines. Files that no machine
+    /// boots from have no bytes.
     pub fn open_parts(out: &Path, mut work: impl FnMut(Self)) -> Result<Self, Error> {
         let manifest = parsed(&manifest(out)?)?;
         let (of_machines, others): (Vec<_>, Vec<_>) =
@@ -128,7 +129,8 @@ impl Tree {
                 files,
                 ..manifest.without_files()
             };
-            Self::of(manifest, &|name| file(&out.join(name)), out, pool.clone())
+            let files = Files::Booted;
+            Self::of(manifest, &|name| file(&out.join(name)), out, pool.clone(), files)
         };
         let tree = read(others)?;
         for part in parts.chunks(PART) {
@@ -140,14 +142,23 @@ impl Tree {
 
     /// Reads a tree with a function that provides its files; `out` is for messages only.
     pub fn read(manifest: &[u8], fetch: &Fetch<'_>, out: &Path) -> Result<Self, Error> {
-        Self::of(parsed(manifest)?, fetch, out, Arc::default())
+        Self::of(parsed(manifest)?, fetch, out, Arc::default(), Files::All)
     }
 
     /// Reads what a manifest names.
-    pub(super) fn of(manifest: Manifest, fetch: &Fetch<'_>, out: &Path, pool: Arc<Pool>) -> Result<Self, Error> {
+    pub(super) fn of(
+        manifest: Manifest,
+        fetch: &Fetch<'_>,
+        out: &Path,
+        pool: Arc<Pool>,
+        read: Files,
+    ) -> Result<Self, Error> {
         let (plain, odd): (Vec<_>, Vec<_>) = manifest.files.iter().partition(|file| is_plain(&file.path));
         let files = plain.par_iter().with_max_len(SHARE);
-        let files = files.map(|described| load(described, fetch, &pool, out));
+        let files = files.map(|described| match read.has(described) {
+            true => load(described, fetch, &pool, out),
+            false => Ok(unread(described)),
+        });
         let files = files.collect::<Result<Vec<_>, _>>()?;
         let (nodes, others) = by_node(files);
         let machines: Vec<_> = nodes
@@ -183,6 +194,20 @@ impl Tree {
         self.others
             .iter()
             .chain(self.machines.iter().flat_map(|machine| &machine.files))
+    }
+}
+
+/// The files whose bytes are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Files {
+    All,
+    /// Documents that are handed over, and their payloads.
+    Booted,
+}
+
+impl Files {
+    fn has(self, file: &Described) -> bool {
+        self == Self::All || file.attribute.is_some() || file.url.is_some()
     }
 }
 
@@ -231,6 +256,13 @@ pub(super) fn parsed(manifest: &[u8]) -> Result<Manifest, Error> {
 /// Stays within the tree.
 fn is_plain(path: &str) -> bool {
     !path.is_empty() && path.split('/').all(|part| !matches!(part, "" | "." | "..")) && !path.contains('\0')
+}
+
+fn unread(described: &Described) -> TreeFile {
+    TreeFile {
+        described: described.clone(),
+        bytes: None,
+    }
 }
 
 fn load(described: &Described, fetch: &Fetch<'_>, pool: &Pool, out: &Path) -> Result<TreeFile, Error> {

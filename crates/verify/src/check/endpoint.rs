@@ -111,7 +111,7 @@ fn vip(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
     same("port", Some(port(machine, known).to_string()), "the API server's port");
     same("vip_nodename", Some(machine.name.clone()), "the machine");
     same("kubernetes_addr", url(machine), "the machine's own API server");
-    same("address", variable(machine, "FL_LEAD"), "FL_LEAD");
+    same("address", variable(machine, "FL_LEAD").map(str::to_owned), "FL_LEAD");
     messages.extend(setting(pod, "address").and_then(|address| of_address(machine, &address, known)));
     messages
         .into_iter()
@@ -181,7 +181,10 @@ fn proxy(machine: &Machine, urls: &BTreeSet<String>, known: &Known<'_>) -> Vec<F
         .as_ref()
         .and_then(|endpoint| endpoint.rsplit_once(':'));
     if let (Some(lead), Some((_, port))) = (lead, endpoint) {
-        let listens = format!("{}:{port}", if lead.contains(':') { format!("[{lead}]") } else { lead });
+        let listens = match lead.contains(':') {
+            true => format!("[{lead}]:{port}"),
+            false => format!("{lead}:{port}"),
+        };
         if !named("bind", 1).contains(&listens) {
             messages.push(format!(
                 "the proxy does not listen at {listens}, where the endpoint's name leads"

@@ -36,13 +36,13 @@ fn endpoint(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let mut findings = Vec::new();
-    if !is_same(&own, usual) {
+    if !is_same(own, usual) {
         let message = format!("FL_ENDPOINT is {own}, on the other machines it is {usual}");
         findings.push(finding(machine, ENV, message));
     }
     let host = variable(machine, "FL_ENDPOINT_HOST").unwrap_or_default();
-    let of_endpoint = own.rsplit_once(':').map_or(own.as_str(), |(host, _)| host);
-    if !is_same(&host, of_endpoint) {
+    let of_endpoint = own.rsplit_once(':').map_or(own, |(host, _)| host);
+    if !is_same(host, of_endpoint) {
         let message = format!("FL_ENDPOINT_HOST is {host:?}, FL_ENDPOINT is {own}");
         findings.push(finding(machine, ENV, message));
     }
@@ -64,7 +64,7 @@ fn names(machine: &Machine) -> Vec<Finding> {
     let kubeadm = kubeadm::configs(machine);
     let registered = kubeadm.filter_map(|config| {
         let said = config.value.pointer("/nodeRegistration/name").and_then(Value::as_str)?;
-        Some((config.path.as_str(), "nodeRegistration.name", said.to_owned()))
+        Some((config.path.as_str(), "nodeRegistration.name", said))
     });
     let variables = machine.text(ENV).map(|_| {
         let said = variable(machine, "FL_NODE").unwrap_or_default();
@@ -72,14 +72,14 @@ fn names(machine: &Machine) -> Vec<Finding> {
     });
     let hosts = machine.layers.iter().filter_map(|layer| {
         let said = layer.config.get("hostname").and_then(Value::as_str)?;
-        Some(("hostname", "hostname", said.to_owned()))
+        Some(("hostname", "hostname", said))
     });
     let file = machine
         .text("/etc/hostname")
         .filter(|_| machine.format == Format::Ignition);
-    let file = file.map(|said| ("/etc/hostname", "the host's name", said.trim().to_owned()));
+    let file = file.map(|said| ("/etc/hostname", "the host's name", said.trim()));
     let own = registered.chain(hosts).chain(file).filter(|_| !machine.pool);
-    let wrong = own.chain(variables).filter(|(_, _, said)| said != name);
+    let wrong = own.chain(variables).filter(|(_, _, said)| *said != name);
     wrong
         .map(|(path, key, said)| {
             finding(
@@ -128,7 +128,7 @@ fn own_addresses(machine: &Machine) -> Vec<Finding> {
     }
     for name in ["FL_URL_ADDRESS", "FL_PIN"] {
         let said = variable(machine, name).unwrap_or_default();
-        let is_own = own.iter().any(|own| is_same(own, &said));
+        let is_own = own.iter().any(|own| is_same(own, said));
         if !said.is_empty() && !is_own {
             messages.push(format!("{name} is {said}, which is no address of the machine"));
         }

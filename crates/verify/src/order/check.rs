@@ -40,15 +40,6 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Gaps in a drawing of the tree: documents that cannot be unpacked, and machines without a step.
-pub fn unread(tree: &Tree) -> Vec<Finding> {
-    let graph = Graph::of(&tree.machines, tree.manifest.founded);
-    let faults = tree.machines.iter().flat_map(|machine| &machine.faults);
-    let mut findings: Vec<_> = tree.faults.iter().chain(faults).cloned().collect();
-    findings.extend(without_steps(&graph));
-    findings
-}
-
 /// Exactly one machine founds, and queries all others first.
 fn founders(graph: &Graph<'_>) -> Vec<Finding> {
     let founders: Vec<_> = graph.chains.iter().filter(|chain| chain.founds).collect();
@@ -120,7 +111,7 @@ fn careless(graph: &Graph<'_>, founder: &Chain<'_>) -> Option<Finding> {
 }
 
 /// Machines without any known step: their chain cannot be checked.
-fn without_steps(graph: &Graph<'_>) -> Vec<Finding> {
+pub(super) fn without_steps(graph: &Graph<'_>) -> Vec<Finding> {
     let chains = graph.chains.iter().filter(|chain| chain.steps.is_empty());
     let readable = chains.filter(|chain| chain.machine.faults.is_empty());
     let finding = |chain: &Chain<'_>| {

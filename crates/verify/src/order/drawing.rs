@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    super::Tree,
+    super::{Finding, Tree},
     chain::{Chain, Event, Wait},
+    check::without_steps,
     graph::{At, Graph},
     likeness::{ITSELF, depths, ends, like, likeness, who},
     names::{natural, together},
@@ -15,9 +16,21 @@ use super::{
 impl Picture {
     /// Draws a tree.
     pub fn of(tree: &Tree) -> Self {
+        Self::drawn(tree, &Graph::of(&tree.machines, tree.manifest.founded))
+    }
+
+    /// The same with its gaps: documents that cannot be unpacked, and machines without a step.
+    pub fn with_gaps(tree: &Tree) -> (Self, Vec<Finding>) {
         let graph = Graph::of(&tree.machines, tree.manifest.founded);
-        let run = Run::of(&graph);
-        let drawing = Drawing::new(&graph, &run);
+        let faults = tree.machines.iter().flat_map(|machine| &machine.faults);
+        let mut gaps: Vec<_> = tree.faults.iter().chain(faults).cloned().collect();
+        gaps.extend(without_steps(&graph));
+        (Self::drawn(tree, &graph), gaps)
+    }
+
+    fn drawn(tree: &Tree, graph: &Graph<'_>) -> Self {
+        let run = Run::of(graph);
+        let drawing = Drawing::new(graph, &run);
         Self {
             cluster: tree.manifest.cluster.clone(),
             machines: tree.machines.len(),

@@ -20,7 +20,7 @@ mod steps;
 mod table;
 mod template;
 
-pub use check::{check, unread};
+pub use check::check;
 pub use names::{natural, together};
 pub use picture::{Bar, BarWait, Edge, Group, Picture, PictureStep, PictureWait, Span};
 pub use scripts::check as check_scripts;

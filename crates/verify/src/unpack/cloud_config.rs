@@ -1,12 +1,13 @@
 //! The effect of a `#cloud-config` on a machine (modules `bootcmd`, `write_files`, `users_groups`, `mounts`, `runcmd`).
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
+use firelay_base::shared_end::SharedEnd;
 use memchr::memchr_iter;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Building, NewEntry, Pool, encoding};
+use super::{Building, NewEntry, Pool, write_file};
 use crate::{What, WrittenFile, machine::WRITE_FILES};
 
 /// A document.
@@ -28,22 +29,7 @@ struct Settings {
     runcmd: Vec<Value>,
 }
 
-/// One of `write_files` (cc_write_files).
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct WriteFile<'a> {
-    #[serde(borrow)]
-    path: Cow<'a, str>,
-    #[serde(borrow)]
-    content: Cow<'a, str>,
-    encoding: Option<String>,
-    owner: Option<String>,
-    permissions: Option<Value>,
-    append: bool,
-}
-
-/// Mode and owner of a file without these keys (cc_write_files, DEFAULT_PERMS and DEFAULT_OWNER).
-const MODE: u32 = 0o644;
+/// Owner of a directory without another one.
 const OWNER: &str = "root:root";
 
 /// Adds the entries of a document.
@@ -93,44 +79,6 @@ fn write(building: &mut Building<'_>, document: &str, place: &str, file: &Writte
     });
 }
 
-/// A file by its entry; `None` for a value of another kind.
-fn written(value: &Value, pool: &Pool) -> Option<Arc<WrittenFile>> {
-    let read = WriteFile::deserialize(value).ok()?;
-    Some(Arc::new(WrittenFile {
-        path: read.path.to_string(),
-        content: decoded(&read).map(|bytes| pool.share(&bytes)),
-        mode: permissions(read.permissions.as_ref()),
-        owner: read.owner.unwrap_or_else(|| OWNER.to_owned()),
-        append: read.append,
-        value: value.clone(),
-    }))
-}
-
-/// `encoding` (cc_write_files.canonicalize_extraction); cloud-init also treats an unknown one as plain text.
-fn decoded<'f>(file: &'f WriteFile<'_>) -> Result<Cow<'f, [u8]>, String> {
-    let bytes = file.content.as_bytes();
-    let encoding = file.encoding.as_deref().unwrap_or_default().trim().to_ascii_lowercase();
-    match encoding.as_str() {
-        "gz" | "gzip" => encoding::gunzip(bytes).map(Cow::Owned),
-        "gz+base64" | "gzip+base64" | "gz+b64" | "gzip+b64" => {
-            encoding::gunzip(&encoding::base64(bytes)?).map(Cow::Owned)
-        }
-        "b64" | "base64" => encoding::base64(bytes).map(Cow::Owned),
-        "" | "text/plain" => Ok(Cow::Borrowed(bytes)),
-        other => Err(format!("encoding {other:?}, which cloud-init does not know")),
-    }
-}
-
-/// A text is octal, a number is used unchanged (cc_write_files.decode_perms).
-fn permissions(said: Option<&Value>) -> Option<u32> {
-    match said {
-        None | Some(Value::Null) => Some(MODE),
-        Some(Value::Number(number)) => number.as_u64()?.try_into().ok(),
-        Some(Value::String(text)) => u32::from_str_radix(text.trim_start_matches("0o"), 8).ok(),
-        Some(_) => None,
-    }
-}
-
 /// A command: a list of arguments, or a line for the shell.
 fn run(building: &mut Building<'_>, document: &str, place: &str, command: &Value) {
     let words = match command {
@@ -178,9 +126,15 @@ fn install(building: &mut Building<'_>, place: &str, words: &[String], rest: &[&
     }
 }
 
-/// Reads a document.
-pub(super) fn parse(document: &str, text: &str, pool: &Pool) -> Result<CloudConfig, String> {
-    if let Some(config) = by_parts(text, pool) {
+/// Reads a document. Its end is read once for all documents that share it.
+pub(super) fn parse(
+    document: &str,
+    text: &str,
+    end: Option<&Arc<SharedEnd>>,
+    pool: &Pool,
+) -> Result<CloudConfig, String> {
+    let read = end.and_then(|end| with_end(text, end, pool));
+    if let Some(config) = read.or_else(|| by_parts(text, pool)) {
         return Ok(config);
     }
     let values = firelay_yaml::parse(document, text);
@@ -192,7 +146,8 @@ pub(super) fn parse(document: &str, text: &str, pool: &Pool) -> Result<CloudConf
 /// A document by its value. An empty list, and files of another kind, stay in the value.
 fn of_value(mut values: Value, pool: &Pool) -> CloudConfig {
     let list = values.get(WRITE_FILES).and_then(Value::as_array);
-    let files: Option<Vec<_>> = list.and_then(|list| list.iter().map(|value| written(value, pool)).collect());
+    let files: Option<Vec<_>> =
+        list.and_then(|list| list.iter().map(|value| write_file::of_value(value, pool)).collect());
     let files = files.unwrap_or_default();
     if let Some(entries) = values.as_object_mut().filter(|_| !files.is_empty()) {
         entries.shift_remove(WRITE_FILES);
@@ -200,53 +155,107 @@ fn of_value(mut values: Value, pool: &Pool) -> CloudConfig {
     CloudConfig { values, files }
 }
 
-/// The value, merged from the values of its parts: keys at the start of a line, and items of lists there. Nothing else
-/// may be at the start of a line, and each part has to be valid YAML. Then no text, list or alias crosses a border, and
-/// the value equals that of the whole. `None` if that is not certain.
+const MAGIC: &str = "#cloud-config\n";
+
+/// The values of a document by its parts.
 fn by_parts(text: &str, pool: &Pool) -> Option<CloudConfig> {
-    let parse = |part: &str| firelay_yaml::parse::<Value>("part", part).ok();
-    let parsed = |part: &str| pool.parts.of("", part.as_bytes(), || parse(part));
-    let file = |part: &str| written(only(parse(part)?.as_array()?)?, pool);
-    let file = |part: &str| (*pool.written.of("", part.as_bytes(), || file(part))).clone();
-    let mut entries = Map::new();
-    let mut files = None;
-    for entry in parts(text.strip_prefix("#cloud-config\n")?, |line| !line.starts_with("- ")) {
-        let (first, items) = entry.split_at(entry.find('\n')? + 1);
-        let (key, value) = match first
-            .strip_suffix(":\n")
-            .filter(|key| is_key(key) && items.starts_with("- "))
-        {
-            Some(WRITE_FILES) => {
-                let read = parts(items, |_| true).map(file).collect::<Option<_>>()?;
-                // A repeated key is a mistake in the whole document.
-                match files.replace(read) {
-                    None => continue,
-                    Some(_) => return None,
+    Some(Entries::of(text.strip_prefix(MAGIC)?, pool)?.document())
+}
+
+/// The same for a document with an end that begins with an item of the files.
+fn with_end(text: &str, end: &Arc<SharedEnd>, pool: &Pool) -> Option<CloudConfig> {
+    let items = std::str::from_utf8(end.text())
+        .ok()
+        .filter(|items| items.starts_with("- "))?;
+    let own = text
+        .strip_prefix(MAGIC)?
+        .strip_suffix(items)
+        .filter(|own| own.ends_with('\n'))?;
+    let own = Entries::of(own, pool).filter(|own| own.files_are_last)?;
+    let rest = pool.entries_of(end, || Entries::of(&format!("{WRITE_FILES}:\n{items}"), pool))?;
+    Some(own.followed_by(&rest)?.document())
+}
+
+/// What a text has at the start of its lines.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    values: Map<String, Value>,
+    files: Option<Vec<Arc<WrittenFile>>>,
+    files_are_last: bool,
+}
+
+impl Entries {
+    /// The entries, merged from the values of the text's parts: keys at the start of a line, and items of lists there. Nothing else
+    /// may be at the start of a line, and each part has to be valid YAML. Then no text, list or alias crosses a border, and
+    /// the value equals that of the whole. `None` if that is not certain.
+    fn of(text: &str, pool: &Pool) -> Option<Self> {
+        let parse = |part: &str| firelay_yaml::parse::<Value>("part", part).ok();
+        let parsed = |part: &str| pool.parts.of("", part.as_bytes(), || parse(part));
+        let value = |part: &str| write_file::of_value(only(parse(part)?.as_array()?)?, pool);
+        let file = |part: &str| write_file::literal(part, pool).or_else(|| value(part));
+        let file = |part: &str| (*pool.written.of("", part.as_bytes(), || file(part))).clone();
+        let mut values = Map::new();
+        let mut files = None;
+        let mut files_are_last = false;
+        for entry in parts(text, |line| !line.starts_with("- ")) {
+            let (first, items) = entry.split_at(entry.find('\n')? + 1);
+            let key = first
+                .strip_suffix(":\n")
+                .filter(|key| is_key(key) && items.starts_with("- "));
+            files_are_last = key == Some(WRITE_FILES);
+            let (key, value) = match key {
+                Some(WRITE_FILES) => {
+                    let read = parts(items, |_| true).map(file).collect::<Option<_>>()?;
+                    // A repeated key is a mistake in the whole document.
+                    match files.replace(read) {
+                        None => continue,
+                        Some(_) => return None,
+                    }
                 }
+                Some(key) => {
+                    let items =
+                        parts(items, |_| true).map(|item| only(parsed(item).as_ref().as_ref()?.as_array()?).cloned());
+                    (key.to_owned(), Value::Array(items.collect::<Option<_>>()?))
+                }
+                None => {
+                    let parsed = parsed(entry);
+                    let mut entries = parsed.as_ref().as_ref()?.as_object()?.iter();
+                    let (key, value) = entries.next().filter(|_| entries.len() == 0)?;
+                    (key.clone(), value.clone())
+                }
+            };
+            // An indented key is a mistake, too.
+            if !is_key(&key) || !entry.starts_with(&key) || values.insert(key, value).is_some() {
+                return None;
             }
-            Some(key) => {
-                let items =
-                    parts(items, |_| true).map(|item| only(parsed(item).as_ref().as_ref()?.as_array()?).cloned());
-                (key.to_owned(), Value::Array(items.collect::<Option<_>>()?))
+        }
+        // A list of files in another form.
+        let is_plain = !values.contains_key(WRITE_FILES);
+        is_plain.then_some(Self {
+            values,
+            files,
+            files_are_last,
+        })
+    }
+
+    /// The entries of two texts, of which the second one begins with files; `None` for a repeated key.
+    fn followed_by(mut self, rest: &Self) -> Option<Self> {
+        let both = self.files.iter_mut().zip(&rest.files);
+        both.for_each(|(files, more)| files.extend_from_slice(more));
+        for (key, value) in &rest.values {
+            if self.values.insert(key.clone(), value.clone()).is_some() {
+                return None;
             }
-            None => {
-                let parsed = parsed(entry);
-                let mut entries = parsed.as_ref().as_ref()?.as_object()?.iter();
-                let (key, value) = entries.next().filter(|_| entries.len() == 0)?;
-                (key.clone(), value.clone())
-            }
-        };
-        // An indented key is a mistake, too.
-        if !is_key(&key) || !entry.starts_with(&key) || entries.insert(key, value).is_some() {
-            return None;
+        }
+        Some(self)
+    }
+
+    fn document(self) -> CloudConfig {
+        CloudConfig {
+            values: Value::Object(self.values),
+            files: self.files.unwrap_or_default(),
         }
     }
-    // A list of files in another form.
-    let is_plain = !entries.contains_key(WRITE_FILES);
-    is_plain.then(|| CloudConfig {
-        values: Value::Object(entries),
-        files: files.unwrap_or_default(),
-    })
 }
 
 fn only<T>(items: &[T]) -> Option<&T> {
@@ -303,7 +312,7 @@ mod tests {
             "m: {}",
             "'n': o",
         ];
-        let mut whole = 0;
+        let (mut whole, mut ends) = (0, 0);
         for line in 1..=lines.len() {
             for more in odd {
                 let text = [&lines[..line], &[more], &lines[line..]].concat().join("\n") + "\n";
@@ -315,14 +324,17 @@ mod tests {
                     let files: Vec<_> = read.files.iter().map(|file| file.value.clone()).collect();
                     (read.values.clone(), files)
                 };
-                assert_eq!(
-                    Ok(values(&read)),
-                    other.as_ref().map(values).map_err(ToString::to_string),
-                    "{text}"
-                );
+                let other = other.as_ref().map(values).map_err(ToString::to_string);
+                assert_eq!(Ok(values(&read)), other, "{text}");
                 whole += 1;
+                for (at, _) in text.match_indices("\n- ") {
+                    let end = Arc::new(SharedEnd::new(text.as_bytes()[at + 1..].to_vec().into()));
+                    let read = with_end(&text, &end, &Pool::default());
+                    ends += usize::from(read.is_some());
+                    assert!(read.is_none_or(|read| Ok(values(&read)) == other), "{text}");
+                }
             }
         }
-        assert!(whole > 40, "{whole}");
+        assert!(whole > 40 && ends > 40, "{whole}, {ends}");
     }
 }

@@ -1,12 +1,17 @@
 //! Configuration for programs of Kubernetes among the files of a machine.
 
-use std::sync::Arc;
+use std::{net::Ipv4Addr, sync::Arc};
 
 use firelay_base::memo::Memo;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Pool;
-use crate::{Config, Finding, Machine, provided::PROVIDED};
+use crate::{
+    Config, Finding, Machine,
+    class::{is_text, unquoted},
+    cluster::variable,
+    provided::PROVIDED,
+};
 
 /// Objects for the API server, which checks them itself; here they only have to be YAML.
 const MANIFESTS: &str = "/etc/firelay/addons/";
@@ -28,12 +33,13 @@ pub(crate) struct Documents {
 /// Every document in every file that has an `apiVersion`, and what is no YAML or TOML.
 pub(super) fn read(machine: &Machine, pool: &Pool) -> (Vec<Config>, Vec<Finding>) {
     let (mut configs, mut faults) = (Vec::new(), no_toml(machine, &pool.no_toml));
+    let own = Own::of(machine);
     for (path, _, bytes) in machine.root.files() {
         let is_named = is_named(path).then(|| std::str::from_utf8(bytes).ok()).flatten();
         let Some(text) = is_named.filter(|text| is_config(path, text)) else {
             continue;
         };
-        let documents = pool.configs.of(path, bytes, || documents(path, text));
+        let documents = own.documents(path, text, pool);
         faults.extend(documents.faults.iter().map(|why| {
             let message = format!("not YAML: {why}");
             machine.error("FL1024", path, message)
@@ -44,6 +50,76 @@ pub(super) fn read(machine: &Machine, pool: &Pool) -> (Vec<Config>, Vec<Finding>
         }));
     }
     (configs, faults)
+}
+
+/// Values of one machine in its files, with words that stand for them. Every reader of YAML takes both for text.
+struct Own<'a>(Vec<(&'a str, &'static str)>);
+
+impl<'a> Own<'a> {
+    fn of(machine: &'a Machine) -> Self {
+        let name = Some(machine.name.as_str()).filter(|name| is_text(name));
+        let address = variable(machine, "FL_ADDRESSES").filter(|address| address.parse::<Ipv4Addr>().is_ok());
+        let own = [(name, "firelay-own-name"), (address, "firelay-own-address")];
+        Self(
+            own.into_iter()
+                .filter_map(|(value, word)| Some((value?, word)))
+                .collect(),
+        )
+    }
+
+    /// The documents of a file. They are read once for machines whose files differ in these values alone.
+    fn documents(&self, path: &str, text: &str, pool: &Pool) -> Arc<Documents> {
+        let read = |text: &str| pool.configs.of(path, text.as_bytes(), || documents(path, text));
+        let shared = self.replaced(text).and_then(|text| self.restored(&read(&text)));
+        shared.map_or_else(|| read(text), Arc::new)
+    }
+
+    /// The text with a word for each value that a line ends with, behind a colon; `None` where nothing is replaced.
+    fn replaced(&self, text: &str) -> Option<String> {
+        let mut replaced = String::with_capacity(text.len());
+        let mut done = 0;
+        for (at, _) in text.match_indices(": ") {
+            let value = text[at + 2..].lines().next().unwrap_or_default();
+            let Some((own, word)) = self.0.iter().find(|(own, _)| *own == unquoted(value)) else {
+                continue;
+            };
+            let start = at + 2 + usize::from(own.len() != value.len());
+            replaced += &text[done..start];
+            replaced += word;
+            done = start + own.len();
+        }
+        replaced += &text[done..];
+        let is_unique = !self.0.iter().any(|(_, word)| text.contains(word));
+        (done > 0 && is_unique).then_some(replaced)
+    }
+
+    /// The documents with the values; `None` for documents that have to be read anew.
+    fn restored(&self, documents: &Documents) -> Option<Documents> {
+        let values = documents.values.iter().map(|value| self.value(value).map(Arc::new));
+        documents.faults.is_empty().then_some(())?;
+        Some(Documents {
+            values: values.collect::<Option<_>>()?,
+            faults: Vec::new(),
+        })
+    }
+
+    fn value(&self, value: &Value) -> Option<Value> {
+        let text = |text: &str| {
+            self.0
+                .iter()
+                .fold(text.to_owned(), |text, (own, word)| text.replace(word, own))
+        };
+        Some(match value {
+            Value::String(own) => Value::String(text(own)),
+            Value::Array(items) => Value::Array(items.iter().map(|item| self.value(item)).collect::<Option<_>>()?),
+            Value::Object(entries) => {
+                let entry =
+                    |(key, value): (&String, &Value)| (text(key) == *key).then_some((key.clone(), self.value(value)?));
+                Value::Object(entries.iter().map(entry).collect::<Option<Map<_, _>>>()?)
+            }
+            other => other.clone(),
+        })
+    }
 }
 
 /// The documents of a file; those of manifests are only to be YAML.
@@ -98,4 +174,62 @@ fn is_config(path: &str, text: &str) -> bool {
 fn is_empty(part: &str) -> bool {
     part.lines()
         .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: [(&str, &str); 2] = [("w-5", "firelay-own-name"), ("10.0.0.5", "firelay-own-address")];
+
+    fn values(documents: &Documents) -> (Vec<Value>, Vec<String>) {
+        let values = documents.values.iter().map(|value| (**value).clone());
+        (values.collect(), documents.faults.clone())
+    }
+
+    /// Whatever is around a machine's own values, the documents are those of the text itself.
+    #[test]
+    fn documents_with_own_values_are_those_of_the_text() {
+        let text = "apiVersion: v1\nname: w-5\nlist:\n- name: ip\n  value: \"10.0.0.5\"\n- a: 'w-5'\n  b: |\n    c: w-5\nd: 10.0.0.5\n";
+        let own = Own(OWN.to_vec());
+        let odd = [
+            "",
+            " ",
+            "'",
+            "\"",
+            "#",
+            "- ",
+            "? ",
+            ": ",
+            "|\n",
+            ">\n",
+            "[",
+            "{a: ",
+            "&a ",
+            "*a",
+            "!!int ",
+            "w-5: ",
+            "x\n---\n",
+            "firelay-own-name",
+        ];
+        let mut shared = 0;
+        for at in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+            for more in odd {
+                let text = format!("{}{more}{}", &text[..at], &text[at..]);
+                let pool = Pool::default();
+                let read = values(&own.documents("a.yaml", &text, &pool));
+                assert_eq!(read, values(&documents("a.yaml", &text)), "{text}");
+                shared += usize::from(own.replaced(&text).is_some());
+            }
+        }
+        assert!(shared > 1000, "{shared}");
+    }
+
+    #[test]
+    fn a_text_with_a_word_for_own_values_is_read_itself() {
+        let own = Own(OWN.to_vec());
+        assert!(own.replaced("a: w-5\nb: firelay-own-name\n").is_none());
+        assert!(own.replaced("a: w-55\nb: c\n").is_none());
+        assert_eq!(own.replaced("a: 'w-5'\n").as_deref(), Some("a: 'firelay-own-name'\n"));
+    }
 }

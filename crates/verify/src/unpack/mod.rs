@@ -8,6 +8,7 @@ mod encoding;
 mod ignition;
 mod payload;
 mod pool;
+mod write_file;
 
 use serde_json::Value;
 
@@ -105,7 +106,8 @@ fn unwrap(building: &mut Building<'_>, path: &str, title: &'static str, bytes: &
 
 fn cloud_init(building: &mut Building<'_>, path: &str, title: &'static str, bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned());
-    match text.and_then(|text| cloud_config::parse(path, text, building.pool)) {
+    let end = building.machine.end.clone();
+    match text.and_then(|text| cloud_config::parse(path, text, end.as_ref(), building.pool)) {
         Ok(config) => {
             building.machine.innermost = Some(building.pool.share(bytes));
             let number = building.machine.layers.len();

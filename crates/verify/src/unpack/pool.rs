@@ -6,11 +6,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use firelay_base::{memo::Memo, shared_end::SharedEnds};
+use firelay_base::{
+    memo::Memo,
+    shared_end::{SharedEnd, SharedEnds},
+};
 use foldhash::quality::RandomState;
 use serde_json::Value;
 
-use super::Documents;
+use super::{Documents, cloud_config::Entries};
 use crate::{Bytes, WrittenFile};
 
 /// Keeps equal bytes once, and parses them once: most files are the same on every node.
@@ -28,7 +31,15 @@ pub(crate) struct Pool {
     pub(crate) no_toml: Memo<Option<String>>,
     /// Ends of compressed documents.
     pub(crate) ends: SharedEnds,
+    /// The entries of these ends.
+    entries: Mutex<Vec<EntriesOfEnd>>,
 }
+
+/// An end with its entries; `None` for an end that is not valid alone.
+type EntriesOfEnd = (Arc<SharedEnd>, Option<Arc<Entries>>);
+
+/// Ends whose entries are kept. There is one for each kind of machine.
+const MOST_ENDS: usize = 64;
 
 impl Pool {
     /// The one copy of these bytes.
@@ -40,6 +51,25 @@ impl Pool {
             let bytes: Bytes = Arc::from(bytes);
             kept().insert(hash, bytes.clone());
             bytes
+        })
+    }
+
+    /// The entries of an end.
+    pub(super) fn entries_of(
+        &self,
+        end: &Arc<SharedEnd>,
+        read: impl FnOnce() -> Option<Entries>,
+    ) -> Option<Arc<Entries>> {
+        let kept = || self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_end = |(own, _): &&EntriesOfEnd| Arc::ptr_eq(own, end);
+        let found = kept().iter().find(of_end).map(|(_, entries)| entries.clone());
+        found.unwrap_or_else(|| {
+            let entries = read().map(Arc::new);
+            let mut kept = kept();
+            if kept.len() < MOST_ENDS {
+                kept.push((end.clone(), entries.clone()));
+            }
+            entries
         })
     }
 
