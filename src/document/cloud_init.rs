@@ -53,23 +53,19 @@ const USUAL: usize = 32 << 10;
 fn text(files: &NodeFiles, compression: Compression) -> Result<String, Error> {
     let mut text = String::with_capacity(USUAL);
     text.push_str("#cloud-config\n");
-    text.push_str(&firelay_yaml::emit(&CloudConfig::head(files))?);
+    if let Some(names) = Names::of(files) {
+        text.push_str(&firelay_yaml::emit(&names)?);
+    }
+    text.push_str(&firelay_yaml::emit_shared(&Head::of(files))?);
     for (number, (path, mode, content)) in files.contents().enumerate() {
         text.push_str(if number == 0 { "write_files:\n" } else { "" });
         text.push_str(&item(path, mode, content, compression)?);
     }
-    let runcmd = run_commands(files);
-    if !runcmd.is_empty() {
-        text.push_str(&tail(runcmd)?);
+    let tail = Tail::of(files);
+    if !tail.runcmd.is_empty() {
+        text.push_str(&firelay_yaml::emit_shared(&tail)?);
     }
     Ok(text)
-}
-
-/// The text of the commands, which are the same on every machine of a kind.
-fn tail(runcmd: Vec<Command>) -> Result<Arc<String>, Error> {
-    static TAILS: LazyLock<Memo<String>> = LazyLock::new(Memo::default);
-    let words = serde_json::to_vec(&runcmd).expect("texts are JSON");
-    TAILS.try_of("", &words, || Ok(firelay_yaml::emit(&Tail { runcmd })?))
 }
 
 /// The text of an item of `write_files`. Machines share most files, and writing YAML takes longer than compressing it.
@@ -77,8 +73,47 @@ fn item(path: Cow<'_, str>, mode: u32, content: &str, compression: Compression) 
     static ITEMS: LazyLock<Memo<String>> = LazyLock::new(Memo::default);
     let name = format!("{path} {mode:o} {compression:?}");
     ITEMS.try_of(&name, content.as_bytes(), || {
-        Ok(firelay_yaml::emit(&[WriteFile::new(path, mode, content, compression)])?)
+        let file = WriteFile::new(path, mode, content, compression);
+        let frame = is_plain_block(&file.content).then(|| frame(&file)).transpose()?;
+        match frame.flatten() {
+            Some(frame) => Ok(frame + &indented(&file.content)),
+            None => Ok(firelay_yaml::emit(&[file])?),
+        }
     })
+}
+
+/// A text of which each line is one of the block scalar, behind its indentation: nothing in it changes how the scalar is written. It has
+/// two lines or more, begins with a visible character, and ends with one and a newline.
+fn is_plain_block(content: &str) -> bool {
+    let lines = content.strip_suffix('\n').unwrap_or_default();
+    let is_known = |byte: u8| matches!(byte, b'\n' | b' '..=b'~');
+    let is_visible = |character: char| character.is_ascii_graphic();
+    let has_visible_ends = lines.starts_with(is_visible) && lines.ends_with(is_visible);
+    has_visible_ends && lines.contains('\n') && lines.bytes().all(is_known)
+}
+
+/// The text of an item before its content.
+fn frame(file: &WriteFile<'_>) -> Result<Option<String>, Error> {
+    const LINES: &str = "a\nb\n";
+    let other = WriteFile {
+        path: Cow::Borrowed(&*file.path),
+        permissions: file.permissions.clone(),
+        encoding: file.encoding,
+        content: LINES.into(),
+    };
+    let item = firelay_yaml::emit_shared(&[other])?;
+    Ok(item.strip_suffix(&indented(LINES)).map(str::to_owned))
+}
+
+/// The lines of a block scalar in an item.
+fn indented(lines: &str) -> String {
+    const INDENTATION: &str = "    ";
+    let mut text = String::with_capacity(lines.len() + lines.len() / 8 + INDENTATION.len());
+    for line in lines.split_inclusive('\n') {
+        text.push_str(INDENTATION);
+        text.push_str(line);
+    }
+    text
 }
 
 /// A MIME message whose only part is the gzipped document: plain text for the platform, and unpacked by cloud-init itself
@@ -97,17 +132,33 @@ fn wrap(document: &str) -> Result<String, Error> {
 
 type Command = Vec<String>;
 
+/// All of it.
 #[derive(Serialize)]
 pub(super) struct CloudConfig<'a> {
+    #[serde(flatten)]
+    names: Option<Names<'a>>,
+    #[serde(flatten)]
+    head: Head<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    write_files: Vec<WriteFile<'a>>,
+    #[serde(flatten)]
+    tail: Tail,
+}
+
+/// The machine's own name.
+#[derive(Serialize)]
+struct Names<'a> {
     /// Both names are equal: without `fqdn` the distributions of the Red Hat family use the platform's name
     /// (Distro.prefer_fqdn).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hostname: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fqdn: Option<&'a str>,
+    hostname: &'a str,
+    fqdn: &'a str,
     /// Installers may leave `true` in /etc/cloud/cloud.cfg.d.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    preserve_hostname: Option<bool>,
+    preserve_hostname: bool,
+}
+
+/// All other keys before the files.
+#[derive(Serialize)]
+struct Head<'a> {
     /// Some images and vendor data set `true`; then every boot rewrites /etc/hosts, without the endpoint.
     manage_etc_hosts: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -116,35 +167,38 @@ pub(super) struct CloudConfig<'a> {
     users: Vec<User<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bootcmd: Vec<Command>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    write_files: Vec<WriteFile<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    runcmd: Vec<Command>,
 }
 
 impl<'a> CloudConfig<'a> {
     /// The whole of it, with texts as they are.
     pub(super) fn new(files: &'a NodeFiles) -> Self {
         Self {
+            names: Names::of(files),
+            head: Head::of(files),
             write_files: write_files(files),
-            runcmd: run_commands(files),
-            ..Self::head(files)
+            tail: Tail::of(files),
         }
     }
+}
 
-    /// All before the files.
-    fn head(files: &'a NodeFiles) -> Self {
-        let hostname = files.hostname.as_deref();
-        Self {
+impl<'a> Names<'a> {
+    fn of(files: &'a NodeFiles) -> Option<Self> {
+        let hostname = files.hostname.as_deref()?;
+        Some(Self {
             hostname,
             fqdn: hostname,
-            preserve_hostname: hostname.map(|_| false),
+            preserve_hostname: false,
+        })
+    }
+}
+
+impl<'a> Head<'a> {
+    fn of(files: &'a NodeFiles) -> Self {
+        Self {
             manage_etc_hosts: false,
             ssh_authorized_keys: &files.ssh_authorized_keys,
             users: users(&files.users),
             bootcmd: boot_commands(files),
-            write_files: Vec::new(),
-            runcmd: Vec::new(),
         }
     }
 }
@@ -152,7 +206,16 @@ impl<'a> CloudConfig<'a> {
 /// All after the files.
 #[derive(Serialize)]
 struct Tail {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     runcmd: Vec<Command>,
+}
+
+impl Tail {
+    fn of(files: &NodeFiles) -> Self {
+        Self {
+            runcmd: run_commands(files),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -352,4 +415,36 @@ fn mentions_mime_version(content: &str) -> bool {
     let mut colons = bytes.iter().enumerate().filter(|(_, byte)| **byte == b':');
     // The colon ends the mark and is rarer than its letters.
     colons.any(|(at, _)| (at + 1).checked_sub(MARK.len()).is_some_and(is_mark))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// An item is the same text as serde's, wherever a byte of its content differs.
+    #[test]
+    fn an_item_is_that_of_the_emitter() {
+        let content = "#!/bin/sh\n# a: b\n\n  c 'd' \"e\"\n- f\n";
+        let bytes = [
+            ' ', '\n', '\t', '\r', '#', ':', '-', '|', '\'', '"', '\\', '\u{e9}', '\u{7f}',
+        ];
+        let mut plain = 0;
+        let mut compare = |content: &str| {
+            let item = item("/etc/a".into(), 0o600, content, Compression::None).unwrap();
+            let file = WriteFile::new("/etc/a".into(), 0o600, content, Compression::None);
+            assert_eq!(*item, firelay_yaml::emit(&[file]).unwrap(), "{content:?}");
+            plain += usize::from(is_plain_block(content));
+        };
+        for at in 0..content.len() {
+            let (before, rest) = (&content[..at], &content[at + 1..]);
+            compare(&format!("{before}{rest}"));
+            compare(before);
+            for byte in bytes {
+                compare(&format!("{before}{byte}{rest}"));
+                compare(&format!("{before}{byte}{}", &content[at..]));
+            }
+        }
+        assert!(plain > 300, "{plain}");
+    }
 }

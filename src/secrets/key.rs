@@ -210,14 +210,25 @@ fn p256_point(scalar: &[u8]) -> Option<Vec<u8>> {
 /// The signature of a digest (FIPS 186-5 §6.4.1) with the nonce of RFC 6979. `None` where it would have a zero: never in practice.
 fn sign_p256(key: &p256::SecretKey, digest: &[u8]) -> Option<p256::ecdsa::Signature> {
     let mut nonce = Zeroizing::new(FieldBytes::default());
+    let mut blind = nonce.clone();
     let secret = Zeroizing::new(key.to_bytes());
-    KGenerator::<Sha256, U256>::new(&secret, digest, &[], &NistP256::ORDER).fill_next_k(&mut nonce);
+    let mut numbers = KGenerator::<Sha256, U256>::new(&secret, digest, &[], &NistP256::ORDER);
+    numbers.fill_next_k(&mut nonce);
+    numbers.fill_next_k(&mut blind);
     let point = p256_point(&nonce)?;
     let number = |bytes: &[u8]| <Scalar as Reduce<U256>>::reduce(&U256::from_be_slice(bytes));
     let (x, e) = (number(point.get(1..33)?), number(digest));
-    let inverse: Option<Scalar> = Scalar::from_repr(*nonce).and_then(|nonce| nonce.invert()).into();
-    let s = inverse? * (e + x * *key.to_nonzero_scalar());
+    let s = inverse(&nonce, &blind)? * (e + x * *key.to_nonzero_scalar());
     p256::ecdsa::Signature::from_scalars(x, s).ok()
+}
+
+/// The inverse of a secret number. Its time depends on the product with another secret number, and so tells nothing of either. In
+/// constant time it takes three times as long.
+fn inverse(number: &FieldBytes, blind: &FieldBytes) -> Option<Scalar> {
+    let scalar = |bytes: &FieldBytes| Option::<Scalar>::from(Scalar::from_repr(*bytes));
+    let blind = scalar(blind)?;
+    let inverse: Option<Scalar> = (scalar(number)? * blind).invert_vartime().into();
+    Some(inverse? * blind)
 }
 
 fn unsigned() -> rcgen::Error {

@@ -2,17 +2,23 @@
 //!
 //! A key is that of a certificate if the signature of the authority holds for the certificate with its public key.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use memchr::memmem;
+use memchr::memmem::Finder;
 use x509_parser::{certificate::X509Certificate, prelude::FromDer};
 
 use crate::certificate::Certificate;
 
 /// How a certificate begins in PEM (RFC 7468 section 5.1).
 const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
+
+/// Nearly every text is short: preparing the search would take longer than the search.
+static FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(BEGIN));
 
 /// Bytes of an uncompressed point of P-256 (SEC 1 section 2.3.3).
 const POINT: usize = 65;
@@ -26,7 +32,8 @@ pub(crate) struct Shortened {
 
 /// The certificates of a text that have their base64 on two lines.
 pub(crate) fn find(text: &[u8]) -> Vec<Shortened> {
-    memmem::find_iter(text, BEGIN)
+    FINDER
+        .find_iter(text)
         .filter_map(|at| Shortened::read(&text[at + BEGIN.len()..]))
         .collect()
 }

@@ -145,22 +145,36 @@ impl Files {
                 None => drop(shared.insert(file.path.clone().into())),
             }
         }
-        for (node, paths) in &mut files {
-            paths.extend(self.below(&Path::new(NODES).join(node))?);
-        }
         shared.extend(self.strays(&files)?);
-        machines.par_iter_mut().with_max_len(SHARE).try_for_each(|machine| {
-            let paths = files.get(machine.name.as_str()).into_iter().flatten();
-            let mut searched = Vec::new();
-            machine.files = paths
-                .map(|path| self.document(catalogue, path, &mut searched))
-                .collect::<Result<_, _>>()?;
-            Ok::<_, Error>(())
-        })?;
-        let shared = shared
-            .iter()
-            .map(|path| self.document(catalogue, path, &mut Vec::new()));
-        Ok((machines, shared.collect::<Result<_, _>>()?))
+        // The record and the manifest of thousands of machines take as long as hundreds of documents.
+        let (shared, read) = rayon::join(
+            || {
+                let files = shared.par_iter();
+                let files = files.map(|path| self.document(catalogue, path, &mut Vec::new()));
+                files.collect::<Result<Vec<_>, _>>()
+            },
+            || {
+                let machines = machines.par_iter_mut().with_max_len(SHARE);
+                machines.try_for_each(|machine| self.read_machine(catalogue, machine, &files))
+            },
+        );
+        read?;
+        Ok((machines, shared?))
+    }
+
+    /// Reads the files of a machine: those of the manifest, and others in its directory.
+    fn read_machine(
+        &self,
+        catalogue: &Catalogue,
+        machine: &mut MachineFiles,
+        files: &BTreeMap<&str, BTreeSet<PathBuf>>,
+    ) -> Result<(), Error> {
+        let mut paths = files.get(machine.name.as_str()).cloned().unwrap_or_default();
+        paths.extend(self.below(&Path::new(NODES).join(&machine.name))?);
+        let mut searched = Vec::new();
+        let documents = paths.iter().map(|path| self.document(catalogue, path, &mut searched));
+        machine.files = documents.collect::<Result<_, _>>()?;
+        Ok(())
     }
 
     /// A file, searched. It may hold one of the earlier files of its machine, and is added to them.

@@ -254,8 +254,9 @@ impl TreeWriter {
     /// Puts the new tree in place; `manifest` gets the files that were put, by path. On an error nothing has changed, except
     /// where trees cannot be exchanged: there every file is whole, old or new, and the next run finishes the work.
     pub fn finish(self, manifest: Manifest) -> Result<Report, Error> {
-        self.check()?;
-        let json = self.complete(manifest).to_json();
+        let manifest = self.complete(manifest);
+        let (foreign, json) = rayon::join(|| self.check(), || manifest.to_json());
+        foreign?;
         let entries = std::mem::take(&mut *self.entries.lock().unwrap_or_else(PoisonError::into_inner));
         let mut report = self.report(entries);
         if report.written.is_empty() && report.removed.is_empty() && self.has(MANIFEST, json.as_bytes()) {

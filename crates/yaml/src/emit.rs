@@ -1,5 +1,8 @@
 //! Writes YAML that parsers of 1.1 and 1.2 read alike.
 
+use std::sync::{Arc, LazyLock};
+
+use firelay_base::memo::Memo;
 use serde::Serialize;
 
 /// A mapping that is written on one line.
@@ -17,4 +20,19 @@ pub struct Error(#[from] serde_yaml::ser_error::Error);
 pub fn emit<T: Serialize>(value: &T) -> Result<String, Error> {
     let options = serde_yaml::ser_options! { folded_wrap_chars: usize::MAX };
     Ok(serde_yaml::to_string_with_options(value, options)?)
+}
+
+/// The same for a value that many machines have: it is written once. The values are found by their JSON, which takes a tenth of the time.
+///
+/// # Errors
+///
+/// The value cannot be written.
+///
+/// # Panics
+///
+/// The value is no JSON: it has a key that is neither a text nor a number.
+pub fn emit_shared<T: Serialize>(value: &T) -> Result<Arc<String>, Error> {
+    static TEXTS: LazyLock<Memo<String>> = LazyLock::new(Memo::default);
+    let json = serde_json::to_vec(value).expect("keys are texts");
+    TEXTS.try_of(std::any::type_name::<T>(), &json, || emit(value))
 }

@@ -40,7 +40,7 @@ use serde::de::DeserializeOwned;
 use crate::diagnostic::{Diagnostic, Source};
 
 pub use decode_context::{Aliases, Partial};
-pub use emit::{Error, FlowMap, emit};
+pub use emit::{Error, FlowMap, emit, emit_shared};
 pub use environment::{Inserted, substitute, unsubstituted};
 pub use format::{FORMATS, Format};
 pub use json_patch::{Operation, Verb, patch};

@@ -26,12 +26,25 @@ pub struct JoinCredentials {
     pub signing_file: bool,
 }
 
+/// `JoinConfiguration` up to the machine's own part.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct JoinConfiguration<'a> {
+struct Kind<'a> {
     api_version: &'a str,
     kind: &'static str,
+}
+
+/// The machine's own part.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Own<'a> {
     node_registration: NodeRegistration<'a>,
+}
+
+/// The rest, which is the same for all workers.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Join<'a> {
     discovery: Discovery<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     control_plane: Option<ControlPlane>,
@@ -66,10 +79,25 @@ struct ControlPlane {
 /// names its own API server, which is not up yet, so it discovers as administrator. With a token kubeadm asks the
 /// endpoint for cluster-info and pins the CA by its hash.
 pub fn join(plan: &Plan, node: &NodePlan, credentials: &JoinCredentials) -> Result<Secret<String>, Error> {
-    let configuration = JoinConfiguration {
+    text(plan, node, credentials)
+        .map(Secret::new)
+        .map_err(|source| Error::Yaml {
+            node: node.name.clone(),
+            file: "the kubeadm join configuration".into(),
+            source,
+        })
+}
+
+/// The keys of one mapping: texts of several mappings behind each other.
+fn text(plan: &Plan, node: &NodePlan, credentials: &JoinCredentials) -> Result<String, firelay_yaml::Error> {
+    let kind = Kind {
         api_version: &plan.kubernetes.profile.kubeadm_api,
         kind: "JoinConfiguration",
+    };
+    let own = Own {
         node_registration: NodeRegistration::of(plan, node, laid_before(node)),
+    };
+    let join = Join {
         discovery: discovery(plan, node, credentials),
         control_plane: node.roles.control_plane.then(|| ControlPlane {
             local_api_endpoint: LocalApiEndpoint::of(node),
@@ -77,13 +105,8 @@ pub fn join(plan: &Plan, node: &NodePlan, credentials: &JoinCredentials) -> Resu
         patches: Patches::of(plan, node),
         timeouts: Timeouts::of(plan),
     };
-    firelay_yaml::emit(&configuration)
-        .map(Secret::new)
-        .map_err(|source| Error::Yaml {
-            node: node.name.clone(),
-            file: "the kubeadm join configuration".into(),
-            source,
-        })
+    let (kind, join) = (firelay_yaml::emit_shared(&kind)?, firelay_yaml::emit_shared(&join)?);
+    Ok([kind.as_str(), &firelay_yaml::emit(&own)?, &join].concat())
 }
 
 /// Preflight checks that fail because of firelay's own files.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 use serde::Deserialize;
 use time::{Duration, OffsetDateTime, format_description::well_known::Rfc3339};
 
@@ -20,6 +20,9 @@ const OWN: [&str; 4] = ["pki/", "etcd/", "kubelet/", "kubeconfig/"];
 
 /// How a block of PEM begins.
 const BEGIN: &str = "-----BEGIN ";
+
+/// Most files are short: preparing the search would take longer than the search.
+static FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(BEGIN));
 
 /// A file of machines that run etcd as a unit.
 const MEMBER: &str = "/etc/etcd/etcd.env";
@@ -164,7 +167,7 @@ pub(super) fn check(machine: &Machine, known: &Known<'_>) -> Vec<Finding> {
 /// The file is to be read as PEM: it is one of firelay's, or a block begins at one of its lines. Scripts have texts.
 fn is_pem(path: &str, bytes: &[u8]) -> bool {
     let has_block = || {
-        let mut places = memmem::find_iter(bytes, BEGIN);
+        let mut places = FINDER.find_iter(bytes);
         places.any(|at| at == 0 || bytes[at - 1] == b'\n')
     };
     is_own(path) || (!bytes.starts_with(b"#!") && has_block())
