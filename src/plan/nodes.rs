@@ -275,16 +275,19 @@ struct ProfileKind<'a, T> {
 impl<'a, T> ProfileKind<'a, T> {
     /// The profile that a machine names, or the finding.
     fn find(&self, name: Option<&Spanned<String>>, place: Span) -> Result<Arc<T>, Diagnostic> {
-        let (key, known): (_, Vec<_>) = (self.key, self.profiles.keys().map(String::as_str).collect());
-        let help = format!("profiles: {}", known.join(", "));
+        let key = self.key;
+        let help = || {
+            let known: Vec<_> = self.profiles.keys().map(String::as_str).collect();
+            format!("profiles: {}", known.join(", "))
+        };
         let Some(name) = name else {
             let finding = Diagnostic::error("FL0218", format!("no `{key}` for this machine")).at(place);
             let finding = finding.label("neither it, nor its roles, nor the cluster names one");
-            return Err(finding.help(help));
+            return Err(finding.help(help()));
         };
         self.profiles.get(&name.value).cloned().ok_or_else(|| {
             let finding = Diagnostic::error("FL0211", format!("no such `{key}` profile")).at(name.span);
-            finding.suggest(self.meant(name)).help(help)
+            finding.suggest(self.meant(name)).help(help())
         })
     }
 

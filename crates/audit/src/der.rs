@@ -1,10 +1,13 @@
 //! Keys and certificates by their DER, wherever they begin.
 
+use std::cell::RefCell;
+
 use aws_lc_rs::{
     agreement::{ECDH_P256, ECDH_P384, PrivateKey},
     rsa,
     signature::KeyPair,
 };
+use firelay_base::p256;
 use zeroize::Zeroizing;
 
 /// A key of OpenSSH (PROTOCOL.key).
@@ -61,14 +64,32 @@ pub(crate) fn scan<'b>(bytes: &'b [u8], found: &mut impl FnMut(Structure<'b>)) {
     }
 }
 
+thread_local! {
+    /// The public key of the last certificate: mostly the next private key is its own.
+    static LAST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Notes the public key of a certificate.
+pub(crate) fn note(public: &[u8]) {
+    LAST.with_borrow_mut(|last| {
+        last.clear();
+        last.extend_from_slice(public);
+    });
+}
+
 /// The key of a scalar.
 pub(crate) fn ec(scalar: &[u8]) -> Option<FoundKey> {
-    let curve = if scalar.len() == 32 { &ECDH_P256 } else { &ECDH_P384 };
-    let key = PrivateKey::from_private_key(curve, scalar).ok()?;
+    let last = LAST.with_borrow(|last| p256::is_pair(scalar, last).then(|| last.clone()));
     Some(FoundKey {
-        public: key.compute_public_key().ok()?.as_ref().to_vec(),
+        public: last.or_else(|| point(scalar))?,
         secret: Zeroizing::new(scalar.to_vec()),
     })
+}
+
+fn point(scalar: &[u8]) -> Option<Vec<u8>> {
+    let curve = if scalar.len() == 32 { &ECDH_P256 } else { &ECDH_P384 };
+    let key = PrivateKey::from_private_key(curve, scalar).ok()?;
+    Some(key.compute_public_key().ok()?.as_ref().to_vec())
 }
 
 fn rsa(der: &[u8]) -> Option<FoundKey> {

@@ -168,6 +168,7 @@ impl<'c> Search<'c> {
             Structure::Certificate(der) => {
                 if let Ok((_, certificate)) = X509Certificate::from_der(der) {
                     let public = certificate.public_key().subject_public_key.data.to_vec();
+                    der::note(&public);
                     let of_key = self.contents.certificates.entry(public).or_default();
                     of_key.insert(Certificate::new(&certificate));
                 }

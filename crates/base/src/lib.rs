@@ -1,8 +1,9 @@
-//! Values and files that all other packages use: secrets, encodings and digests, files that are written whole, results that are kept, and tables.
+//! Values and files that all other packages use: secrets, encodings and digests, pairs of keys, files that are written whole, results that are kept, and tables.
 
 pub mod disk;
 pub mod encoding;
 pub mod memo;
+pub mod p256;
 pub mod secret;
 pub mod shared_end;
 pub mod table;

@@ -10,6 +10,7 @@ use aws_lc_rs::{
         RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RsaKeyPair, UnparsedPublicKey, VerificationAlgorithm,
     },
 };
+use firelay_base::p256;
 use time::OffsetDateTime;
 use x509_parser::{
     certificate::X509Certificate,
@@ -20,8 +21,7 @@ use x509_parser::{
 
 use super::unpack::base64;
 
-/// Bytes of an uncompressed point (SEC 1 §2.3.3) of P-256 and P-384.
-const P256_POINT: usize = 65;
+/// Bytes of an uncompressed point of P-384 (SEC 1 §2.3.3).
 const P384_POINT: usize = 97;
 
 /// A block of PEM.
@@ -186,8 +186,8 @@ fn alternative_names(read: &X509Certificate<'_>) -> (Vec<String>, Vec<IpAddr>) {
 /// By the object identifier of the signature (RFC 5758, RFC 8017) and the size of the signer's key.
 fn algorithm(identifier: &str, key: usize) -> Option<&'static dyn VerificationAlgorithm> {
     Some(match (identifier, key) {
-        ("1.2.840.10045.4.3.2", P256_POINT) => &ECDSA_P256_SHA256_ASN1,
-        ("1.2.840.10045.4.3.3", P256_POINT) => &ECDSA_P256_SHA384_ASN1,
+        ("1.2.840.10045.4.3.2", p256::POINT) => &ECDSA_P256_SHA256_ASN1,
+        ("1.2.840.10045.4.3.3", p256::POINT) => &ECDSA_P256_SHA384_ASN1,
         ("1.2.840.10045.4.3.2", P384_POINT) => &ECDSA_P384_SHA256_ASN1,
         ("1.2.840.10045.4.3.3", P384_POINT) => &ECDSA_P384_SHA384_ASN1,
         ("1.2.840.113549.1.1.11", _) => &RSA_PKCS1_2048_8192_SHA256,
@@ -207,8 +207,15 @@ pub(super) fn public_bits(text: &str) -> Result<Vec<u8>, String> {
 
 /// The same for every private key of a text, whatever else it contains.
 pub(super) fn private_keys(text: &str) -> Vec<Vec<u8>> {
-    let keys = blocks(text).flatten().filter(Pem::is_private);
-    keys.filter_map(|block| public_half(&block.der)).collect()
+    let of_block = |block: &Pem| {
+        Some(block)
+            .filter(|block| block.is_private())
+            .and_then(|block| public_half(&block.der))
+    };
+    match pem(text) {
+        Ok(blocks) => blocks.iter().filter_map(of_block).collect(),
+        Err(_) => blocks(text).flatten().filter_map(|block| of_block(&block)).collect(),
+    }
 }
 
 /// Files, certificates, and keys whose public halves a thread keeps: several checks look at the keys of a machine, one after the other, and computing a
@@ -237,7 +244,14 @@ fn public_half(der: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
+/// Mostly the key is that of the last certificate.
 fn compute_half(der: &[u8]) -> Option<Vec<u8>> {
+    let last = CERTIFICATES.with_borrow(|read| Some(read.front()?.1.as_ref().ok()?.key.clone()));
+    let is_of = |last: &Vec<u8>| p256::number(der).is_some_and(|number| p256::is_pair(number, last));
+    last.filter(is_of).or_else(|| half(der))
+}
+
+fn half(der: &[u8]) -> Option<Vec<u8>> {
     let elliptic = [&ECDSA_P256_SHA256_ASN1_SIGNING, &ECDSA_P384_SHA384_ASN1_SIGNING]
         .into_iter()
         .find_map(|algorithm| {

@@ -9,6 +9,7 @@ use std::{
 
 use aws_lc_rs::digest::{Context, SHA256};
 use firelay_base::shared_end::SharedEnd;
+use memchr::memmem;
 
 use super::{Finding, Format, Machine, cluster::variable};
 
@@ -171,7 +172,8 @@ fn own_values(name: &str, address: &str, labels: &str) -> Vec<Own> {
 
 /// The labels of a Node in its document.
 fn labels(cloud_config: &str) -> &str {
-    let rest = cloud_config.split_once(LABELS).map_or("", |(_, rest)| rest);
+    let at = memmem::find(cloud_config.as_bytes(), LABELS.as_bytes()).map(|at| at + LABELS.len());
+    let rest = at.map_or("", |at| &cloud_config[at..]);
     let line = rest.lines().next().unwrap_or_default();
     line.trim_start().strip_prefix("value: ").map_or("", unquoted)
 }

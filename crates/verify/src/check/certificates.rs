@@ -229,11 +229,11 @@ impl File<'_> {
             let message = format!("a private key of mode {:04o}, which others can read", entry.mode);
             findings.push(self.grave("FL1039", message).help("mode 0600"));
         }
-        if is_private && let Err(why) = public_bits(self.text) {
-            findings.push(self.grave("FL1030", why));
-        }
         for block in blocks.iter().filter(|block| block.label == "CERTIFICATE") {
             findings.extend(Certificate::read(&block.der).err().map(|why| self.grave("FL1030", why)));
+        }
+        if is_private && let Err(why) = public_bits(self.text) {
+            findings.push(self.grave("FL1030", why));
         }
         findings
     }

@@ -1,5 +1,7 @@
 //! Whether each chain has the steps that its machine cannot do without, and in their order.
 
+use rayon::prelude::*;
+
 use super::{
     super::{Finding, Level, provided::PROVIDED},
     chain::Chain,
@@ -12,13 +14,9 @@ const AGAIN: &str = "render the document again; a step is left out by the spec a
 
 /// Every chain. Another check reports chains without steps.
 pub(super) fn check(chains: &[Chain<'_>]) -> Vec<Finding> {
-    let read = chains.iter().filter(|chain| !chain.steps.is_empty());
-    let mut findings = Vec::new();
-    for chain in read {
-        findings.extend(missing(chain));
-        findings.extend(without_files(chain));
-        findings.extend(out_of_order(chain));
-    }
+    let read = chains.par_iter().filter(|chain| !chain.steps.is_empty());
+    let of_chain = |chain| missing(chain).chain(without_files(chain)).chain(out_of_order(chain));
+    let mut findings: Vec<_> = read.flat_map_iter(of_chain).collect();
     let alike = TABLE.steps.iter().filter(|rule| rule.alike);
     findings.extend(alike.flat_map(|rule| unlike(rule, chains)));
     findings

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Building, NewEntry, Pool, write_file};
-use crate::{What, WrittenFile, machine::WRITE_FILES};
+use crate::{What, WrittenFile, class::is_text, machine::WRITE_FILES};
 
 /// A document.
 #[derive(Debug)]
@@ -217,6 +217,7 @@ impl Entries {
                         parts(items, |_| true).map(|item| only(parsed(item).as_ref().as_ref()?.as_array()?).cloned());
                     (key.to_owned(), Value::Array(items.collect::<Option<_>>()?))
                 }
+                None if let Some((key, name)) = named(entry) => (key.to_owned(), name.into()),
                 None => {
                     let parsed = parsed(entry);
                     let mut entries = parsed.as_ref().as_ref()?.as_object()?.iter();
@@ -277,6 +278,12 @@ fn parts(text: &str, begins: impl Fn(&str) -> bool) -> impl Iterator<Item = &str
         rest = behind;
         (!part.is_empty()).then_some(part)
     })
+}
+
+/// An entry whose value is a name that every reader of YAML takes for text.
+fn named(entry: &str) -> Option<(&str, &str)> {
+    let (key, name) = entry.strip_suffix('\n')?.split_once(": ")?;
+    (is_key(key) && is_text(name)).then_some((key, name))
 }
 
 /// A key of cloud-init: no quote, mark or directive.

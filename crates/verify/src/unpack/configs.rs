@@ -103,18 +103,22 @@ impl<'a> Own<'a> {
         })
     }
 
+    /// The values whose words a text has.
+    fn held<'t>(&'t self, text: &'t str) -> impl Iterator<Item = &'t (&'a str, &'static str)> {
+        self.0.iter().filter(move |(_, word)| text.contains(word))
+    }
+
     fn value(&self, value: &Value) -> Option<Value> {
-        let text = |text: &str| {
-            self.0
-                .iter()
-                .fold(text.to_owned(), |text, (own, word)| text.replace(word, own))
-        };
         Some(match value {
-            Value::String(own) => Value::String(text(own)),
+            Value::String(text) => Value::String(
+                self.held(text)
+                    .fold(text.clone(), |text, (own, word)| text.replace(word, own)),
+            ),
             Value::Array(items) => Value::Array(items.iter().map(|item| self.value(item)).collect::<Option<_>>()?),
             Value::Object(entries) => {
+                let is_plain = |key: &str| self.held(key).next().is_none();
                 let entry =
-                    |(key, value): (&String, &Value)| (text(key) == *key).then_some((key.clone(), self.value(value)?));
+                    |(key, value): (&String, &Value)| is_plain(key).then_some((key.clone(), self.value(value)?));
                 Value::Object(entries.iter().map(entry).collect::<Option<Map<_, _>>>()?)
             }
             other => other.clone(),
