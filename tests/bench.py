@@ -75,8 +75,6 @@ def in_cluster(machines, calls):
             file.write(spec(machines))
         run("", ["secrets", "new"], directory)
         for name, arguments in calls:
-            if name == "plan without a change":
-                run("", ["render", "--founded"], directory)
             rows = []
             for at in range(RUNS):
                 prepare(name, at, directory)
@@ -85,11 +83,13 @@ def in_cluster(machines, calls):
 
 
 def prepare(name, at, directory):
-    """Brings the directory to the state before a call."""
+    """Prepares the directory for a run of a call."""
     if name == "render":
         shutil.rmtree(os.path.join(directory, "out"), ignore_errors=True)
         for record in (path for path in os.listdir(directory) if path.endswith(".state.yaml")):
             os.remove(os.path.join(directory, record))
+    if name == "plan without a change" and at == 0:
+        run("", ["render", "--founded"], directory)
     if name == "one more machine":
         with open(os.path.join(directory, "cluster.yaml"), "a") as file:
             file.write(f"  - {{ name: more{at}, roles: [worker], addresses: [172.31.0.{at + 1}] }}\n")

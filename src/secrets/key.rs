@@ -5,6 +5,7 @@ use aws_lc_rs::{
     encoding::{AsDer, Pkcs8V1Der},
     rsa,
 };
+use firelay_base::p256::ec_private_key;
 use p256::{
     FieldBytes, NistP256, Scalar, U256,
     elliptic_curve::{Curve, PrimeField, ops::Reduce},
@@ -19,12 +20,7 @@ use zeroize::Zeroizing;
 use super::{Error, Random};
 use crate::{encoding::unbase64, secret::Secret, spec::Algorithm};
 
-/// `ECPrivateKey` (RFC 5915 §3) on P-256 up to the scalar: SEQUENCE of 49 bytes, version 1, OCTET STRING of 32.
-const P256_HEAD: [u8; 7] = [0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20];
-/// The bytes after the scalar: `[0]` with the OID prime256v1. The optional public key is omitted: it can be computed,
-/// and its 65 bytes do not compress.
-const P256_TAIL: [u8; 12] = [0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
-/// The same on P-384: SEQUENCE of 62 bytes, version 1, OCTET STRING of 48.
+/// `ECPrivateKey` (RFC 5915 §3) on P-384 up to the scalar: SEQUENCE of 62 bytes, version 1, OCTET STRING of 48.
 const P384_HEAD: [u8; 7] = [0x30, 0x3e, 0x02, 0x01, 0x01, 0x04, 0x30];
 /// `[0]` with the OID secp384r1.
 const P384_TAIL: [u8; 9] = [0xa0, 0x07, 0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22];
@@ -158,7 +154,7 @@ impl PrivateKey {
     /// PEM of the key: SEC1 without public key for ECDSA, PKCS#8 for RSA.
     pub fn to_pem(&self) -> Secret<String> {
         let (label, der) = match &self.kind {
-            Kind::P256(key) => (LABELS[0], sec1(&P256_HEAD, &key.to_bytes(), &P256_TAIL)),
+            Kind::P256(key) => (LABELS[0], ec_private_key(&key.to_bytes())),
             Kind::P384(key) => (LABELS[0], sec1(&P384_HEAD, &key.to_bytes(), &P384_TAIL)),
             Kind::Rsa(key) => (LABELS[1], Zeroizing::new(key.serialize_der())),
         };
@@ -210,7 +206,7 @@ fn p256_point(scalar: &[u8]) -> Option<Vec<u8>> {
 /// The signature of a digest (FIPS 186-5 §6.4.1) with the nonce of RFC 6979. `None` where it would have a zero: never in practice.
 fn sign_p256(key: &p256::SecretKey, digest: &[u8]) -> Option<p256::ecdsa::Signature> {
     let mut nonce = Zeroizing::new(FieldBytes::default());
-    let mut blind = nonce.clone();
+    let mut blind = Zeroizing::new(FieldBytes::default());
     let secret = Zeroizing::new(key.to_bytes());
     let mut numbers = KGenerator::<Sha256, U256>::new(&secret, digest, &[], &NistP256::ORDER);
     numbers.fill_next_k(&mut nonce);
@@ -218,13 +214,13 @@ fn sign_p256(key: &p256::SecretKey, digest: &[u8]) -> Option<p256::ecdsa::Signat
     let point = p256_point(&nonce)?;
     let number = |bytes: &[u8]| <Scalar as Reduce<U256>>::reduce(&U256::from_be_slice(bytes));
     let (x, e) = (number(point.get(1..33)?), number(digest));
-    let s = inverse(&nonce, &blind)? * (e + x * *key.to_nonzero_scalar());
+    let s = blinded_inverse(&nonce, &blind)? * (e + x * *key.to_nonzero_scalar());
     p256::ecdsa::Signature::from_scalars(x, s).ok()
 }
 
-/// The inverse of a secret number. Its time depends on the product with another secret number, and so tells nothing of either. In
-/// constant time it takes three times as long.
-fn inverse(number: &FieldBytes, blind: &FieldBytes) -> Option<Scalar> {
+/// The inverse of a secret scalar. The time depends only on the product with another secret scalar. In constant time, it takes three times
+/// as long.
+fn blinded_inverse(number: &FieldBytes, blind: &FieldBytes) -> Option<Scalar> {
     let scalar = |bytes: &FieldBytes| Option::<Scalar>::from(Scalar::from_repr(*bytes));
     let blind = scalar(blind)?;
     let inverse: Option<Scalar> = (scalar(number)? * blind).invert_vartime().into();

@@ -65,12 +65,12 @@ pub(crate) fn scan<'b>(bytes: &'b [u8], found: &mut impl FnMut(Structure<'b>)) {
 }
 
 thread_local! {
-    /// The public key of the last certificate: mostly the next private key is its own.
+    /// The public key of the last certificate. The next private key usually belongs to it.
     static LAST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Notes the public key of a certificate.
-pub(crate) fn note(public: &[u8]) {
+/// Keeps the public key of a certificate until the next one.
+pub(crate) fn remember_public_key(public: &[u8]) {
     LAST.with_borrow_mut(|last| {
         last.clear();
         last.extend_from_slice(public);
@@ -110,5 +110,25 @@ fn long<'b>(whole: &'b [u8], found: &mut impl FnMut(Structure<'b>)) {
             found(Structure::Public(whole));
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_does_not_depend_on_the_last_certificate() {
+        let scalars = [[7; 32], [8; 32]];
+        let points = scalars.map(|scalar| point(&scalar).unwrap());
+        for last in [&points[0], &points[1], &Vec::new(), &vec![4; 65]] {
+            remember_public_key(last);
+            for (scalar, point) in scalars.iter().zip(&points) {
+                assert_eq!(ec(scalar).unwrap().public, *point);
+            }
+            assert_eq!(ec(&[9; 48]).unwrap().public.len(), 97);
+            assert!(ec(&[0; 32]).is_none());
+        }
     }
 }

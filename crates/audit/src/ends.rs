@@ -3,7 +3,6 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use firelay_base::shared_end::{SharedEnd, SharedEnds};
-use zeroize::Zeroizing;
 
 use crate::contents::Contents;
 
@@ -32,7 +31,7 @@ impl Ends {
         packed: &[u8],
         most: usize,
         search: impl FnOnce(&Arc<SharedEnd>) -> Option<End>,
-    ) -> Option<Zeroizing<Vec<u8>>> {
+    ) -> Option<Vec<u8>> {
         let halves = self.streams.gunzip(packed, most)?;
         if self.has_room_for(halves.end.text()) {
             self.keep(search(&halves.end));
@@ -43,7 +42,7 @@ impl Ends {
     /// Keeps the end of a text that is not compressed, as far as `search` allows it.
     pub(crate) fn know(&self, text: &[u8], search: impl FnOnce(&Arc<SharedEnd>) -> Option<End>) {
         if self.has_room_for(text) {
-            self.keep(search(&Arc::new(SharedEnd::new(Zeroizing::new(text.to_vec())))));
+            self.keep(search(&Arc::new(SharedEnd::new(text.to_vec()))));
         }
     }
 

@@ -27,7 +27,7 @@ const BEGIN: usize = 32;
 impl Contents {
     /// Searches a file for the secrets of a catalogue, and for other secrets with a typical form.
     pub fn read(catalogue: &Catalogue, bytes: &[u8]) -> Self {
-        Self::read_after(catalogue, &[], bytes).contents.as_ref().clone()
+        Self::searched(catalogue, &[], bytes).0
     }
 
     /// The same, where some lines are certificates and keys that the caller has just made: these are searched for the secrets of
@@ -42,8 +42,7 @@ impl Contents {
         if let Some(end) = shared_end.and_then(|border| bytes.get(border..)) {
             catalogue.ends.know(end, |end| Search::searched_end(catalogue, end));
         }
-        let (mut own, mut rest, mut left) = (Search::new(catalogue, &[]), Zeroizing::new(Vec::new()), bytes);
-        rest.reserve(bytes.len());
+        let (mut own, mut rest, mut left) = (Search::new(catalogue, &[]), Vec::with_capacity(bytes.len()), bytes);
         for line in made {
             if let Some(at) = place(left, line.as_bytes()) {
                 own.known(&[], line.as_bytes());
@@ -58,16 +57,22 @@ impl Contents {
     }
 
     /// The same, where a file of the same machine may be packed in this one.
-    pub(crate) fn read_after(catalogue: &Catalogue, earlier: &[SearchedFile], bytes: &[u8]) -> SearchedFile {
+    pub(crate) fn read_after(catalogue: &Catalogue, earlier: &[SearchedFile], bytes: Vec<u8>) -> SearchedFile {
+        let (contents, unpacked) = Self::searched(catalogue, earlier, &bytes);
+        SearchedFile {
+            bytes,
+            contents: contents.into(),
+            unpacked,
+        }
+    }
+
+    /// The contents of a file, and how many bytes were unpacked from it.
+    fn searched(catalogue: &Catalogue, earlier: &[SearchedFile], bytes: &[u8]) -> (Self, usize) {
         let mut search = Search::new(catalogue, earlier);
         let unpacked = unpack(bytes, &mut search);
         let mut contents = search.contents;
         contents.unsearched = contents.unsearched.or(unpacked.unsearched);
-        SearchedFile {
-            bytes: Zeroizing::new(bytes.to_vec()),
-            contents: contents.into(),
-            unpacked: unpacked.bytes,
-        }
+        (contents, unpacked.bytes)
     }
 }
 
@@ -79,7 +84,7 @@ fn place(text: &[u8], line: &[u8]) -> Option<usize> {
 
 /// A file that was searched.
 pub(crate) struct SearchedFile {
-    bytes: Zeroizing<Vec<u8>>,
+    bytes: Vec<u8>,
     pub(crate) contents: Arc<Contents>,
     /// How many bytes were unpacked from it.
     unpacked: usize,
@@ -168,7 +173,7 @@ impl<'c> Search<'c> {
             Structure::Certificate(der) => {
                 if let Ok((_, certificate)) = X509Certificate::from_der(der) {
                     let public = certificate.public_key().subject_public_key.data.to_vec();
-                    der::note(&public);
+                    der::remember_public_key(&public);
                     let of_key = self.contents.certificates.entry(public).or_default();
                     of_key.insert(Certificate::new(&certificate));
                 }
@@ -200,12 +205,12 @@ impl<'c> Search<'c> {
 
 impl Reader for Search<'_> {
     fn again(&mut self, wraps: &[Wrap], layer: &[u8]) -> Option<usize> {
-        let file = self.earlier.iter().find(|file| *file.bytes == layer)?;
+        let file = self.earlier.iter().find(|file| file.bytes == layer)?;
         self.contents.add(wraps, &file.contents);
         Some(file.unpacked)
     }
 
-    fn inflated(&mut self, packed: &[u8], most: usize) -> Option<Zeroizing<Vec<u8>>> {
+    fn inflated(&mut self, packed: &[u8], most: usize) -> Option<Vec<u8>> {
         let catalogue = self.catalogue;
         let search = |end: &Arc<SharedEnd>| Self::searched_end(catalogue, end);
         catalogue.ends.inflated(packed, most, search)
@@ -220,7 +225,7 @@ impl Reader for Search<'_> {
     }
 
     fn layer(&mut self, wraps: &[Wrap], layer: &[u8]) {
-        self.known(wraps, &squeezed(layer));
+        self.known(wraps, &Zeroizing::new(squeezed(layer)));
         self.marks(wraps, layer);
         self.shortened(layer);
         // In text only base64 and hex can hold a secret, and both survive the squeezing.
@@ -243,8 +248,8 @@ impl Reader for Search<'_> {
 }
 
 /// The characters of base64 and hex alone, without line breaks, colons, quotes and continuations between them.
-fn squeezed(layer: &[u8]) -> Zeroizing<Vec<u8>> {
-    let mut joined = Zeroizing::new(Vec::with_capacity(layer.len()));
+fn squeezed(layer: &[u8]) -> Vec<u8> {
+    let mut joined = Vec::with_capacity(layer.len());
     let mut escaped = false;
     for byte in layer {
         let breaks = escaped && matches!(byte, b'n' | b'r' | b't');

@@ -9,6 +9,7 @@ use std::{
 
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use base64::{Engine, engine::general_purpose::STANDARD};
+use firelay_base::p256::POINT;
 use memchr::memmem::Finder;
 use x509_parser::{certificate::X509Certificate, prelude::FromDer};
 
@@ -17,11 +18,8 @@ use crate::certificate::Certificate;
 /// How a certificate begins in PEM (RFC 7468 section 5.1).
 const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
-/// Nearly every text is short: preparing the search would take longer than the search.
+/// Most texts are short: to build a searcher for each takes longer than the search.
 static FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(BEGIN));
-
-/// Bytes of an uncompressed point of P-256 (SEC 1 section 2.3.3).
-const POINT: usize = 65;
 
 /// The bytes of a certificate before and behind the coordinates of its public key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -146,20 +146,23 @@ impl Files {
             }
         }
         shared.extend(self.strays(&files)?);
-        // The record and the manifest of thousands of machines take as long as hundreds of documents.
+        // In large clusters, the record and the manifest take as long as hundreds of documents.
         let (shared, read) = rayon::join(
             || {
                 let files = shared.par_iter();
                 let files = files.map(|path| self.document(catalogue, path, &mut Vec::new()));
-                files.collect::<Result<Vec<_>, _>>()
+                files.collect::<Vec<_>>()
             },
             || {
                 let machines = machines.par_iter_mut().with_max_len(SHARE);
-                machines.try_for_each(|machine| self.read_machine(catalogue, machine, &files))
+                let read = machines.map(|machine| self.read_machine(catalogue, machine, &files));
+                read.collect::<Vec<_>>()
             },
         );
-        read?;
-        Ok((machines, shared?))
+        // The error of the first one, whichever processor is first.
+        read.into_iter().collect::<Result<(), _>>()?;
+        let shared = shared.into_iter().collect::<Result<_, _>>()?;
+        Ok((machines, shared))
     }
 
     /// Reads the files of a machine: those of the manifest, and others in its directory.
@@ -285,10 +288,11 @@ fn contents(
         Ok(file) if file.len() > LARGEST => Ok(unsearched(Unsearched::Large)),
         Ok(_) => {
             let bytes = fs::read(path)?;
-            let searched = Contents::read_after(catalogue, earlier, &bytes);
+            let digest = sha256_hex(&bytes);
+            let searched = Contents::read_after(catalogue, earlier, bytes);
             let contents = searched.contents.clone();
             earlier.push(searched);
-            Ok((contents, Some(sha256_hex(&bytes))))
+            Ok((contents, Some(digest)))
         }
         Err(_) if fs::symlink_metadata(path).is_ok() => Ok(unsearched(Unsearched::NoFile)),
         Err(error) => Err(error),

@@ -1,16 +1,16 @@
-//! Pairs of keys of P-256.
+//! Private and public keys of P-256.
 
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
 use zeroize::Zeroizing;
 
-/// Bytes of a private key.
-const NUMBER: usize = 32;
+/// Bytes of a private key, the scalar.
+const SCALAR: usize = 32;
 
 /// Bytes of an uncompressed point (SEC 1 §2.3.3), and the first of them.
 pub const POINT: usize = 65;
 const UNCOMPRESSED: u8 = 4;
 
-/// `ECPrivateKey` (RFC 5915 §3) with its public key: before the number, between both, and before the point.
+/// The DER of an `ECPrivateKey` (RFC 5915 §3): before the scalar, the curve, and before the public point.
 const BEFORE: [u8; 7] = [0x30, 0x77, 2, 1, 1, 4, 0x20];
 const CURVE: [u8; 12] = [0xa0, 0x0a, 6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
 const PUBLIC: [u8; 5] = [0xa1, 0x44, 3, 0x42, 0];
@@ -18,19 +18,25 @@ const PUBLIC: [u8; 5] = [0xa1, 0x44, 3, 0x42, 0];
 /// The length of an `ECPrivateKey` without a public key.
 const SHORT: u8 = 0x31;
 
-/// Whether a point is the public key of a number. To compute the point takes twice as long, since aws-lc computes it and then compares.
-pub fn is_pair(number: &[u8], point: &[u8]) -> bool {
-    if (number.len(), point.len()) != (NUMBER, POINT) || point[0] != UNCOMPRESSED {
+/// Whether a point is the public key of a scalar. This takes half as long as to compute the point: aws-lc computes a missing point, and then
+/// checks it again.
+pub fn is_pair(scalar: &[u8], point: &[u8]) -> bool {
+    if (scalar.len(), point.len()) != (SCALAR, POINT) || point[0] != UNCOMPRESSED {
         return false;
     }
-    let der = Zeroizing::new([&BEFORE, number, &CURVE, &PUBLIC, point].concat());
+    let der = Zeroizing::new([&BEFORE, scalar, &CURVE, &PUBLIC, point].concat());
     EcdsaKeyPair::from_private_key_der(&ECDSA_P256_SHA256_ASN1_SIGNING, &der).is_ok()
 }
 
-/// The number of an `ECPrivateKey` without a public key.
-pub fn number(der: &[u8]) -> Option<&[u8]> {
+/// An `ECPrivateKey` without a public key: this can be computed, and its 65 bytes do not compress.
+pub fn ec_private_key(scalar: &[u8]) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new([&[BEFORE[0], SHORT], &BEFORE[2..], scalar, &CURVE].concat())
+}
+
+/// The scalar of an `ECPrivateKey` without a public key.
+pub fn scalar(der: &[u8]) -> Option<&[u8]> {
     let rest = der.strip_prefix(&[BEFORE[0], SHORT])?.strip_prefix(&BEFORE[2..])?;
-    rest.strip_suffix(&CURVE).filter(|number| number.len() == NUMBER)
+    rest.strip_suffix(&CURVE).filter(|scalar| scalar.len() == SCALAR)
 }
 
 #[cfg(test)]
@@ -50,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_is_that_of_its_own_number_alone() {
+    fn a_point_is_that_of_its_own_scalar_alone() {
         let ((one, point), (two, other)) = (pair(), pair());
         assert!(is_pair(&one, &point) && is_pair(&two, &other));
         assert!(!is_pair(&one, &other) && !is_pair(&two, &point));
@@ -61,19 +67,19 @@ mod tests {
         }
         for at in 0..point.len() {
             let mut changed = point.clone();
-            // Of the first byte this is the hybrid form.
+            // In the first byte, this gives the hybrid form of the same point.
             changed[at] ^= 2 | point[POINT - 1] & 1;
             assert!(!is_pair(&one, &changed) && !is_pair(&one, &point[..at]), "{at}");
         }
     }
 
     #[test]
-    fn the_number_is_that_of_a_key_without_its_public_key() {
+    fn the_scalar_is_that_of_a_key_without_its_public_key() {
         let (one, _) = pair();
-        let der = [&[0x30, SHORT], &BEFORE[2..], &one, &CURVE].concat();
+        let der = ec_private_key(&one);
         EcdsaKeyPair::from_private_key_der(&ECDSA_P256_SHA256_ASN1_SIGNING, &der).unwrap();
-        assert_eq!(number(&der), Some(one.as_slice()));
-        assert!((0..der.len()).all(|at| number(&der[..at]).is_none()));
-        assert_eq!(number(&[der.as_slice(), &[0]].concat()), None);
+        assert_eq!(scalar(&der), Some(one.as_slice()));
+        assert!((0..der.len()).all(|at| scalar(&der[..at]).is_none()));
+        assert_eq!(scalar(&[der.as_slice(), &[0]].concat()), None);
     }
 }

@@ -7,7 +7,6 @@ use std::{cell::RefCell, fmt, hash::BuildHasher, sync::Arc};
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use foldhash::quality::RandomState;
 use memchr::memmem;
-use zeroize::Zeroizing;
 
 use crate::memo::Memo;
 
@@ -36,7 +35,7 @@ const ROOM: usize = 64;
 /// The text of a stream in two parts.
 pub struct Halves {
     /// All of it.
-    pub text: Zeroizing<Vec<u8>>,
+    pub text: Vec<u8>,
     /// Where the shared part begins.
     pub border: usize,
     /// The shared part. The same one is the same allocation as long as these ends are kept.
@@ -45,13 +44,13 @@ pub struct Halves {
 
 /// A part that many streams have at their end.
 pub struct SharedEnd {
-    text: Zeroizing<Vec<u8>>,
+    text: Vec<u8>,
     sum: Crc,
 }
 
 impl SharedEnd {
     /// The end of texts that were not compressed yet.
-    pub fn new(text: Zeroizing<Vec<u8>>) -> Self {
+    pub fn new(text: Vec<u8>) -> Self {
         let mut sum = Crc::new();
         sum.update(&text);
         Self { text, sum }
@@ -124,9 +123,9 @@ impl SharedEnds {
     }
 
     /// The text of blocks that end at a byte: the last block follows them, and gives just its content.
-    fn own(&self, blocks: &[u8], length: usize, whole: usize) -> Option<Zeroizing<Vec<u8>>> {
+    fn own(&self, blocks: &[u8], length: usize, whole: usize) -> Option<Vec<u8>> {
         let content = &self.last[self.last.len() - MARK..];
-        let mut text = Zeroizing::new(Vec::with_capacity(whole + ROOM));
+        let mut text = Vec::with_capacity(whole + ROOM);
         INFLATE.with_borrow_mut(|inflate| {
             inflate.reset(false);
             let status = inflate.decompress_vec(blocks, &mut text, FlushDecompress::None).ok()?;
@@ -148,7 +147,7 @@ impl SharedEnds {
 
 /// The text of blocks that refer to nothing before them, up to the last block.
 fn alone(blocks: &[u8], most: usize) -> Option<SharedEnd> {
-    let mut text = Zeroizing::new(Vec::with_capacity(most + ROOM));
+    let mut text = Vec::with_capacity(most + ROOM);
     let status = INFLATE.with_borrow_mut(|inflate| {
         inflate.reset(false);
         let status = inflate
@@ -205,7 +204,7 @@ mod tests {
             let mut other = streams[0].clone();
             for flip in [1, 0x80] {
                 other[at] = streams[0][at] ^ flip;
-                let read = ends.gunzip(&other, MOST).map(|read| read.text.to_vec());
+                let read = ends.gunzip(&other, MOST).map(|read| read.text);
                 assert!(read.is_none() || read == gunzip(&other).ok(), "{at}");
                 // Time and system in the header, and the bits before a stored block, are no content.
                 assert!(read.is_none_or(|read| read == whole), "{at}");

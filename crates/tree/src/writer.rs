@@ -255,8 +255,8 @@ impl TreeWriter {
     /// where trees cannot be exchanged: there every file is whole, old or new, and the next run finishes the work.
     pub fn finish(self, manifest: Manifest) -> Result<Report, Error> {
         let manifest = self.complete(manifest);
-        let (foreign, json) = rayon::join(|| self.check(), || manifest.to_json());
-        foreign?;
+        let (checked, json) = rayon::join(|| self.check(), || manifest.to_json());
+        checked?;
         let entries = std::mem::take(&mut *self.entries.lock().unwrap_or_else(PoisonError::into_inner));
         let mut report = self.report(entries);
         if report.written.is_empty() && report.removed.is_empty() && self.has(MANIFEST, json.as_bytes()) {

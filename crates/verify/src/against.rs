@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{
     Entry, Error, Fetch, Finding, MANIFEST, Machine, Manifest, Tree, What,
     manifest::Described,
-    tree::{Files, parsed},
+    tree::{FilesToRead, parsed},
 };
 
 /// The default directory of `firelay seed` for volumes.
@@ -99,7 +99,7 @@ fn differs(path: &str, wanted: &[u8], own: &[u8]) -> Finding {
     Finding::error("FL1091", path, message).help(AGAIN)
 }
 
-/// Files that the spec does not render to. Files in manifest.json would be delivered; the others are only present.
+/// FilesToRead that the spec does not render to. FilesToRead in manifest.json would be delivered; the others are only present.
 fn foreign(wanted: &Manifest, own: &Manifest, present: &BTreeSet<String>) -> Vec<Finding> {
     let made: BTreeSet<_> = wanted.files.iter().map(|file| file.path.as_str()).collect();
     let named: BTreeSet<_> = own.files.iter().map(|file| file.path.as_str()).collect();
@@ -137,7 +137,7 @@ fn documents(
             files: files.clone(),
             ..wanted.without_files()
         };
-        Ok(Tree::of(manifest, of.fetch, out, Arc::default(), Files::All)?
+        Ok(Tree::of(manifest, of.fetch, out, Arc::default(), FilesToRead::All)?
             .machines
             .pop())
     };

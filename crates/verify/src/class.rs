@@ -159,15 +159,18 @@ fn digest(title: &str, text: &str, end: Option<&[u8]>, own: &[Own]) -> Vec<u8> {
 /// Name, address and labels with their marks, as far as every reader of YAML takes them for text: a name has a letter first, and more
 /// than letters. An IPv6 address may be a number of YAML 1.1.
 fn own_values(name: &str, address: &str, labels: &str) -> Vec<Own> {
-    let own = [
-        (name, NAME.to_vec(), is_text(name)),
-        (address, ADDRESS.to_vec(), address.parse::<Ipv4Addr>().is_ok()),
-    ];
-    let known = own.into_iter().filter(|(.., is_known)| *is_known);
-    let known = known.map(|(value, mark, _)| (value.to_owned(), mark));
+    let marks = [NAME, ADDRESS].map(<[u8]>::to_vec);
+    let known = own_texts(name, address).into_iter().zip(marks);
+    let known = known.filter_map(|(value, mark)| Some((value?.to_owned(), mark)));
     known
         .chain(keys(labels).map(|keys| (labels.to_owned(), keys)))
         .collect()
+}
+
+/// A machine's name and address, as far as every reader of YAML takes them for text.
+pub(super) fn own_texts<'t>(name: &'t str, address: &'t str) -> [Option<&'t str>; 2] {
+    let is_address = address.parse::<Ipv4Addr>().is_ok();
+    [is_text(name).then_some(name), is_address.then_some(address)]
 }
 
 /// The labels of a Node in its document.

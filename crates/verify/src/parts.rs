@@ -11,7 +11,7 @@ use time::OffsetDateTime;
 use super::{
     Described, Finding, Manifest, Tree,
     check::{Chosen, Seen, part},
-    tree::{Error, Fetch, Files, PART, file, manifest, parsed},
+    tree::{Error, Fetch, FilesToRead, PART, file, manifest, parsed},
 };
 
 /// Roles whose machines define cluster-wide facts.
@@ -67,7 +67,7 @@ pub fn verify_chosen(
     let seen = Seen::default();
     let mut findings = Vec::new();
     let mut files = by_machine(&manifest);
-    // Files of no machine are in the first part alone. Servers are read with it, and are in every part.
+    // FilesToRead of no machine are in the first part alone. Servers are read with it, and are in every part.
     let mut next = files.remove(&None).unwrap_or_default();
     next.extend(servers.iter().filter_map(|name| files.remove(&Some(*name))).flatten());
     let mut standing = Vec::new();
@@ -81,7 +81,7 @@ pub fn verify_chosen(
             fetch,
             out,
             seen.pool.clone(),
-            Files::All,
+            FilesToRead::All,
         )?;
         tree.machines.append(&mut standing);
         tree.machines.sort_by(|one, other| one.name.cmp(&other.name));

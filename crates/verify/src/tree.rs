@@ -84,7 +84,7 @@ pub struct Tree {
     pub manifest: Manifest,
     /// Every node and pool, by name.
     pub machines: Vec<Machine>,
-    /// Files that are no node's, and those of nodes that are no document (`pxe/…`), by path.
+    /// FilesToRead that are no node's, and those of nodes that are no document (`pxe/…`), by path.
     pub others: Vec<TreeFile>,
     /// Findings about files that could not be read; those of machines are theirs.
     pub faults: Vec<Finding>,
@@ -111,8 +111,8 @@ impl Tree {
         })
     }
 
-    /// Reads the tree in a directory in parts of some machines, one after the other. Returns the tree without machines. Files that no machine
-    /// boots from have no bytes.
+    /// Reads the tree in a directory in parts of some machines, one after the other. Returns the tree without machines. Only files that
+    /// machines boot from are read; the others have no bytes.
     pub fn open_parts(out: &Path, mut work: impl FnMut(Self)) -> Result<Self, Error> {
         let manifest = parsed(&manifest(out)?)?;
         let (of_machines, others): (Vec<_>, Vec<_>) =
@@ -129,7 +129,7 @@ impl Tree {
                 files,
                 ..manifest.without_files()
             };
-            let files = Files::Booted;
+            let files = FilesToRead::Booted;
             Self::of(manifest, &|name| file(&out.join(name)), out, pool.clone(), files)
         };
         let tree = read(others)?;
@@ -142,7 +142,7 @@ impl Tree {
 
     /// Reads a tree with a function that provides its files; `out` is for messages only.
     pub fn read(manifest: &[u8], fetch: &Fetch<'_>, out: &Path) -> Result<Self, Error> {
-        Self::of(parsed(manifest)?, fetch, out, Arc::default(), Files::All)
+        Self::of(parsed(manifest)?, fetch, out, Arc::default(), FilesToRead::All)
     }
 
     /// Reads what a manifest names.
@@ -151,13 +151,13 @@ impl Tree {
         fetch: &Fetch<'_>,
         out: &Path,
         pool: Arc<Pool>,
-        read: Files,
+        read: FilesToRead,
     ) -> Result<Self, Error> {
         let (plain, odd): (Vec<_>, Vec<_>) = manifest.files.iter().partition(|file| is_plain(&file.path));
         let files = plain.par_iter().with_max_len(SHARE);
         let files = files.map(|described| match read.has(described) {
             true => load(described, fetch, &pool, out),
-            false => Ok(unread(described)),
+            false => Ok(without_bytes(described)),
         });
         let files = files.collect::<Result<Vec<_>, _>>()?;
         let (nodes, others) = by_node(files);
@@ -199,13 +199,13 @@ impl Tree {
 
 /// The files whose bytes are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Files {
+pub(super) enum FilesToRead {
     All,
     /// Documents that are handed over, and their payloads.
     Booted,
 }
 
-impl Files {
+impl FilesToRead {
     fn has(self, file: &Described) -> bool {
         self == Self::All || file.attribute.is_some() || file.url.is_some()
     }
@@ -258,7 +258,7 @@ fn is_plain(path: &str) -> bool {
     !path.is_empty() && path.split('/').all(|part| !matches!(part, "" | "." | "..")) && !path.contains('\0')
 }
 
-fn unread(described: &Described) -> TreeFile {
+fn without_bytes(described: &Described) -> TreeFile {
     TreeFile {
         described: described.clone(),
         bytes: None,
@@ -280,7 +280,7 @@ fn load(described: &Described, fetch: &Fetch<'_>, pool: &Pool, out: &Path) -> Re
     })
 }
 
-/// Files below `nodes/NAME/`, by node, and all others.
+/// FilesToRead below `nodes/NAME/`, by node, and all others.
 fn by_node(files: Vec<TreeFile>) -> (Vec<Vec<TreeFile>>, Vec<TreeFile>) {
     let mut nodes: BTreeMap<String, Vec<TreeFile>> = BTreeMap::new();
     let mut others = Vec::new();

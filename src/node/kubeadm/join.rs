@@ -26,10 +26,10 @@ pub struct JoinCredentials {
     pub signing_file: bool,
 }
 
-/// `JoinConfiguration` up to the machine's own part.
+/// The first keys of `JoinConfiguration`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Kind<'a> {
+struct TypeMeta<'a> {
     api_version: &'a str,
     kind: &'static str,
 }
@@ -37,14 +37,14 @@ struct Kind<'a> {
 /// The machine's own part.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Own<'a> {
+struct Registration<'a> {
     node_registration: NodeRegistration<'a>,
 }
 
 /// The rest, which is the same for all workers.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Join<'a> {
+struct JoinSettings<'a> {
     discovery: Discovery<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     control_plane: Option<ControlPlane>,
@@ -88,16 +88,16 @@ pub fn join(plan: &Plan, node: &NodePlan, credentials: &JoinCredentials) -> Resu
         })
 }
 
-/// The keys of one mapping: texts of several mappings behind each other.
+/// One mapping in three texts: mappings of the same indentation can be concatenated, and equal texts are written once.
 fn text(plan: &Plan, node: &NodePlan, credentials: &JoinCredentials) -> Result<String, firelay_yaml::Error> {
-    let kind = Kind {
+    let kind = TypeMeta {
         api_version: &plan.kubernetes.profile.kubeadm_api,
         kind: "JoinConfiguration",
     };
-    let own = Own {
+    let own = Registration {
         node_registration: NodeRegistration::of(plan, node, laid_before(node)),
     };
-    let join = Join {
+    let join = JoinSettings {
         discovery: discovery(plan, node, credentials),
         control_plane: node.roles.control_plane.then(|| ControlPlane {
             local_api_endpoint: LocalApiEndpoint::of(node),
@@ -105,7 +105,11 @@ fn text(plan: &Plan, node: &NodePlan, credentials: &JoinCredentials) -> Result<S
         patches: Patches::of(plan, node),
         timeouts: Timeouts::of(plan),
     };
-    let (kind, join) = (firelay_yaml::emit_shared(&kind)?, firelay_yaml::emit_shared(&join)?);
+    let join = match join.discovery {
+        Discovery::File { .. } => firelay_yaml::emit_shared(&join)?,
+        Discovery::BootstrapToken { .. } => firelay_yaml::emit(&join)?.into(),
+    };
+    let kind = firelay_yaml::emit_shared(&kind)?;
     Ok([kind.as_str(), &firelay_yaml::emit(&own)?, &join].concat())
 }
 

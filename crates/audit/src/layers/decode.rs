@@ -40,6 +40,10 @@ pub(crate) fn unescaped(bytes: &[u8]) -> Bytes {
 
 /// Decodes both alphabets. A surplus character at the end is dropped: it may belong to the following text.
 pub(crate) fn base64(run: &[u8]) -> Option<Bytes> {
+    plain_base64(run).map(Zeroizing::new)
+}
+
+fn plain_base64(run: &[u8]) -> Option<Vec<u8>> {
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
@@ -56,15 +60,15 @@ pub(crate) fn base64(run: &[u8]) -> Option<Bytes> {
     } else {
         engine.decode(whole)
     };
-    decoded.ok().map(Zeroizing::new)
+    decoded.ok()
 }
 
 /// Decodes a text that begins as the base64 of gzip, and has nothing else on its only line.
-pub(crate) fn base64_of_gzip(text: &[u8]) -> Option<Bytes> {
+pub(crate) fn base64_of_gzip(text: &[u8]) -> Option<Vec<u8>> {
     let line = text.strip_suffix(b"\n").unwrap_or(text);
     let padding = line.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
     let run = &line[..line.len() - padding];
-    (run.starts_with(b"H4sI") && run.len() % 4 != 1).then(|| base64(run))?
+    (run.starts_with(b"H4sI") && run.len() % 4 != 1).then(|| plain_base64(run))?
 }
 
 /// Small or capital letters (RFC 4648 §6).

@@ -1,4 +1,6 @@
 //! Everything that can be decoded from bytes, at any nesting.
+//!
+//! Decoded words may be keys and are wiped from memory. Texts of documents are not: they are much longer.
 
 mod blocks;
 mod decode;
@@ -8,7 +10,6 @@ mod streams;
 use std::{collections::HashSet, hash::BuildHasher, sync::Arc};
 
 use foldhash::quality::RandomState;
-use zeroize::Zeroizing;
 
 use crate::{
     ends::End,
@@ -53,7 +54,7 @@ pub(crate) trait Reader {
     fn piece(&mut self, wraps: &[Wrap], piece: Piece<'_>) -> usize;
 
     /// The content of one gzip stream that is all of the bytes, if its end is known.
-    fn inflated(&mut self, _: &[u8], _: usize) -> Option<Zeroizing<Vec<u8>>> {
+    fn inflated(&mut self, _: &[u8], _: usize) -> Option<Vec<u8>> {
         None
     }
 
@@ -273,11 +274,12 @@ impl Unpacking<'_> {
         }
     }
 
-    fn within(&mut self, wrap: Wrap, bytes: Option<Zeroizing<Vec<u8>>>) {
-        let Some(bytes) = bytes.filter(|bytes| bytes.len() + 8 >= SHORTEST) else {
+    fn within(&mut self, wrap: Wrap, bytes: Option<impl AsRef<[u8]>>) {
+        let Some(decoded) = bytes.filter(|bytes| bytes.as_ref().len() + 8 >= SHORTEST) else {
             return;
         };
-        if !self.seen.insert(self.hasher.hash_one(bytes.as_slice())) {
+        let bytes = decoded.as_ref();
+        if !self.seen.insert(self.hasher.hash_one(bytes)) {
             return;
         }
         if self.wraps.len() == DEPTH {
@@ -288,7 +290,7 @@ impl Unpacking<'_> {
             return;
         }
         self.wraps.push(wrap);
-        self.visit(&bytes);
+        self.visit(bytes);
         self.wraps.pop();
     }
 

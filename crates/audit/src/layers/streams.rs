@@ -3,7 +3,6 @@
 use std::io::Read;
 
 use flate2::bufread::{GzDecoder, MultiGzDecoder, ZlibDecoder};
-use zeroize::Zeroizing;
 
 /// The kind of a stream.
 #[derive(Clone, Copy)]
@@ -14,7 +13,7 @@ pub(crate) enum Stream {
 
 /// The result of decompressing one.
 pub(crate) struct Inflated {
-    pub(crate) plain: Zeroizing<Vec<u8>>,
+    pub(crate) plain: Vec<u8>,
     /// The number of its compressed bytes.
     pub(crate) read: usize,
     /// The stream ended regularly, with a correct checksum.
@@ -50,7 +49,7 @@ fn is_zlib(bytes: &[u8]) -> bool {
 }
 
 /// The content of one gzip stream that is all of the bytes, with a header that has no text (RFC 1952 §2.3.1).
-pub(crate) fn only(bytes: &[u8], most: usize) -> Option<Zeroizing<Vec<u8>>> {
+pub(crate) fn only(bytes: &[u8], most: usize) -> Option<Vec<u8>> {
     if !bytes.starts_with(&[0x1f, 0x8b, 8, 0]) {
         return None;
     }
@@ -75,7 +74,7 @@ impl Stream {
 }
 
 fn inflate<R: Read>(mut reader: R, most: usize, of: usize, left: impl Fn(&R) -> usize) -> Inflated {
-    let mut plain = Zeroizing::new(Vec::new());
+    let mut plain = Vec::new();
     let ended = reader.by_ref().take(most as u64).read_to_end(&mut plain).is_ok();
     let read = of - left(&reader);
     Inflated { plain, read, ended }

@@ -21,7 +21,7 @@ const OWN: [&str; 4] = ["pki/", "etcd/", "kubelet/", "kubeconfig/"];
 /// How a block of PEM begins.
 const BEGIN: &str = "-----BEGIN ";
 
-/// Most files are short: preparing the search would take longer than the search.
+/// Most files are short: to build a searcher for each takes longer than the search.
 static FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(BEGIN));
 
 /// A file of machines that run etcd as a unit.
@@ -229,6 +229,7 @@ impl File<'_> {
             let message = format!("a private key of mode {:04o}, which others can read", entry.mode);
             findings.push(self.grave("FL1039", message).help("mode 0600"));
         }
+        // Certificates first: a private key is then compared with their public keys.
         for block in blocks.iter().filter(|block| block.label == "CERTIFICATE") {
             findings.extend(Certificate::read(&block.der).err().map(|why| self.grave("FL1030", why)));
         }

@@ -16,22 +16,18 @@ use super::{
 impl Picture {
     /// Draws a tree.
     pub fn of(tree: &Tree) -> Self {
-        Self::drawn(tree, &Graph::of(&tree.machines, tree.manifest.founded))
+        Self::with_gaps(tree).0
     }
 
-    /// The same with its gaps: documents that cannot be unpacked, and machines without a step.
+    /// Draws a tree, and reports its gaps: documents that cannot be unpacked, and machines without a step.
     pub fn with_gaps(tree: &Tree) -> (Self, Vec<Finding>) {
         let graph = Graph::of(&tree.machines, tree.manifest.founded);
         let faults = tree.machines.iter().flat_map(|machine| &machine.faults);
         let mut gaps: Vec<_> = tree.faults.iter().chain(faults).cloned().collect();
         gaps.extend(without_steps(&graph));
-        (Self::drawn(tree, &graph), gaps)
-    }
-
-    fn drawn(tree: &Tree, graph: &Graph<'_>) -> Self {
-        let run = Run::of(graph);
-        let drawing = Drawing::new(graph, &run);
-        Self {
+        let run = Run::of(&graph);
+        let drawing = Drawing::new(&graph, &run);
+        let picture = Self {
             cluster: tree.manifest.cluster.clone(),
             machines: tree.machines.len(),
             standing: graph.standing,
@@ -39,7 +35,8 @@ impl Picture {
             groups: drawing.groups(),
             edges: drawing.edges(),
             timeline: drawing.timeline(),
-        }
+        };
+        (picture, gaps)
     }
 }
 

@@ -7,7 +7,10 @@ use memchr::memchr_iter;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Building, NewEntry, Pool, write_file};
+use super::{
+    Building, NewEntry, Pool,
+    write_file::{self, OWNER},
+};
 use crate::{What, WrittenFile, class::is_text, machine::WRITE_FILES};
 
 /// A document.
@@ -28,9 +31,6 @@ struct Settings {
     mounts: Vec<Vec<Value>>,
     runcmd: Vec<Value>,
 }
-
-/// Owner of a directory without another one.
-const OWNER: &str = "root:root";
 
 /// Adds the entries of a document.
 pub(super) fn unpack(building: &mut Building<'_>, document: &str, config: &CloudConfig) {
@@ -126,7 +126,7 @@ fn install(building: &mut Building<'_>, place: &str, words: &[String], rest: &[&
     }
 }
 
-/// Reads a document. Its end is read once for all documents that share it.
+/// Reads a document. A shared end is read once.
 pub(super) fn parse(
     document: &str,
     text: &str,
@@ -162,7 +162,7 @@ fn by_parts(text: &str, pool: &Pool) -> Option<CloudConfig> {
     Some(Entries::of(text.strip_prefix(MAGIC)?, pool)?.document())
 }
 
-/// The same for a document with an end that begins with an item of the files.
+/// The same for a document whose shared end begins with an item of `write_files`.
 fn with_end(text: &str, end: &Arc<SharedEnd>, pool: &Pool) -> Option<CloudConfig> {
     let items = std::str::from_utf8(end.text())
         .ok()
@@ -176,11 +176,12 @@ fn with_end(text: &str, end: &Arc<SharedEnd>, pool: &Pool) -> Option<CloudConfig
     Some(own.followed_by(&rest)?.document())
 }
 
-/// What a text has at the start of its lines.
+/// The top-level keys of a cloud-config, or of a part of one.
 #[derive(Debug)]
 pub(crate) struct Entries {
     values: Map<String, Value>,
     files: Option<Vec<Arc<WrittenFile>>>,
+    /// The last key is `write_files`, so that further items may follow.
     files_are_last: bool,
 }
 
@@ -189,44 +190,22 @@ impl Entries {
     /// may be at the start of a line, and each part has to be valid YAML. Then no text, list or alias crosses a border, and
     /// the value equals that of the whole. `None` if that is not certain.
     fn of(text: &str, pool: &Pool) -> Option<Self> {
-        let parse = |part: &str| firelay_yaml::parse::<Value>("part", part).ok();
-        let parsed = |part: &str| pool.parts.of("", part.as_bytes(), || parse(part));
-        let value = |part: &str| write_file::of_value(only(parse(part)?.as_array()?)?, pool);
-        let file = |part: &str| write_file::literal(part, pool).or_else(|| value(part));
-        let file = |part: &str| (*pool.written.of("", part.as_bytes(), || file(part))).clone();
-        let mut values = Map::new();
-        let mut files = None;
-        let mut files_are_last = false;
+        let (mut values, mut files, mut files_are_last) = (Map::new(), None, false);
         for entry in parts(text, |line| !line.starts_with("- ")) {
             let (first, items) = entry.split_at(entry.find('\n')? + 1);
-            let key = first
-                .strip_suffix(":\n")
-                .filter(|key| is_key(key) && items.starts_with("- "));
-            files_are_last = key == Some(WRITE_FILES);
-            let (key, value) = match key {
-                Some(WRITE_FILES) => {
-                    let read = parts(items, |_| true).map(file).collect::<Option<_>>()?;
-                    // A repeated key is a mistake in the whole document.
-                    match files.replace(read) {
-                        None => continue,
-                        Some(_) => return None,
-                    }
-                }
-                Some(key) => {
-                    let items =
-                        parts(items, |_| true).map(|item| only(parsed(item).as_ref().as_ref()?.as_array()?).cloned());
-                    (key.to_owned(), Value::Array(items.collect::<Option<_>>()?))
-                }
-                None if let Some((key, name)) = named(entry) => (key.to_owned(), name.into()),
+            let list = first.strip_suffix(":\n");
+            let list = list.filter(|key| is_key(key) && items.starts_with("- "));
+            files_are_last = list == Some(WRITE_FILES);
+            // A repeated key is a mistake in the whole document. An indented key is one, too.
+            let is_wrong = match list {
+                Some(WRITE_FILES) => files.replace(files_of(items, pool)?).is_some(),
+                Some(key) => values.insert(key.to_owned(), list_of(items, pool)?).is_some(),
                 None => {
-                    let parsed = parsed(entry);
-                    let mut entries = parsed.as_ref().as_ref()?.as_object()?.iter();
-                    let (key, value) = entries.next().filter(|_| entries.len() == 0)?;
-                    (key.clone(), value.clone())
+                    let (key, value) = pair_of(entry, pool)?;
+                    !is_key(&key) || !entry.starts_with(&key) || values.insert(key, value).is_some()
                 }
             };
-            // An indented key is a mistake, too.
-            if !is_key(&key) || !entry.starts_with(&key) || values.insert(key, value).is_some() {
+            if is_wrong {
                 return None;
             }
         }
@@ -259,6 +238,40 @@ impl Entries {
     }
 }
 
+/// The files of a list's items.
+fn files_of(items: &str, pool: &Pool) -> Option<Vec<Arc<WrittenFile>>> {
+    let value = |item: &str| {
+        let list = firelay_yaml::parse::<Value>("part", item).ok()?;
+        write_file::of_value(only(list.as_array()?)?, pool)
+    };
+    let file = |item: &str| write_file::literal(item, pool).or_else(|| value(item));
+    let file = |item: &str| (*pool.written.of("", item.as_bytes(), || file(item))).clone();
+    parts(items, |_| true).map(file).collect()
+}
+
+/// The list with these items.
+fn list_of(items: &str, pool: &Pool) -> Option<Value> {
+    let item = |item: &str| only((*parsed(item, pool)).as_ref()?.as_array()?).cloned();
+    let items = parts(items, |_| true).map(item);
+    items.collect::<Option<_>>().map(Value::Array)
+}
+
+/// The key and the value of an entry.
+fn pair_of(entry: &str, pool: &Pool) -> Option<(String, Value)> {
+    if let Some((key, name)) = named(entry) {
+        return Some((key.to_owned(), name.into()));
+    }
+    let parsed = parsed(entry, pool);
+    let mut entries = (*parsed).as_ref()?.as_object()?.iter();
+    let (key, value) = entries.next().filter(|_| entries.len() == 0)?;
+    Some((key.clone(), value.clone()))
+}
+
+fn parsed(part: &str, pool: &Pool) -> Arc<Option<Value>> {
+    let parse = || firelay_yaml::parse("part", part).ok();
+    pool.parts.of("", part.as_bytes(), parse)
+}
+
 fn only<T>(items: &[T]) -> Option<&T> {
     match items {
         [one] => Some(one),
@@ -280,15 +293,22 @@ fn parts(text: &str, begins: impl Fn(&str) -> bool) -> impl Iterator<Item = &str
     })
 }
 
-/// An entry whose value is a name that every reader of YAML takes for text.
+/// A machine's name in the form that firelay writes.
 fn named(entry: &str) -> Option<(&str, &str)> {
     let (key, name) = entry.strip_suffix('\n')?.split_once(": ")?;
-    (is_key(key) && is_text(name)).then_some((key, name))
+    (NAMES.contains(&key) && is_text(name)).then_some((key, name))
 }
+
+/// Keys with the machine's name.
+const NAMES: [&str; 2] = ["hostname", "fqdn"];
+
+/// Keys that a reader of YAML 1.1 takes for other values.
+const NO_TEXT: [&str; 7] = ["null", "true", "false", "yes", "no", "on", "off"];
 
 /// A key of cloud-init: no quote, mark or directive.
 fn is_key(key: &str) -> bool {
-    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+    !key.is_empty() && key.bytes().all(is_plain) && !NO_TEXT.contains(&key)
 }
 
 #[cfg(test)]
@@ -296,7 +316,7 @@ mod tests {
     use super::*;
 
     const DOCUMENT: &str = "#cloud-config\nhostname: a\nbootcmd:\n- - sh\n  - -c\nwrite_files:\n- path: /a\n  content: |\n    - b\n\n    c\n- path: /d\n\
-        users:\n  - default\nruncmd: [a,\n  b]\n";
+        - path: /e\n  permissions: \"0600\"\n  content: |\n    f: g\n    h\nusers:\n  - default\nruncmd: [a,\n  b]\n";
 
     #[test]
     fn the_value_of_the_parts_is_that_of_the_whole() {
@@ -318,27 +338,35 @@ mod tests {
             "k: [l,",
             "m: {}",
             "'n': o",
+            "fqdn: w-5",
+            "hostname: w-5",
+            "no: w-5",
+            "null: w-5",
+            "write_files:",
+            "runcmd: []",
         ];
         let (mut whole, mut ends) = (0, 0);
+        let values = |read: &CloudConfig| {
+            let files: Vec<_> = read.files.iter().map(|file| file.value.clone()).collect();
+            (read.values.clone(), files)
+        };
         for line in 1..=lines.len() {
             for more in odd {
                 let text = [&lines[..line], &[more], &lines[line..]].concat().join("\n") + "\n";
-                let Some(read) = by_parts(&text, &Pool::default()) else {
-                    continue;
-                };
                 let other = firelay_yaml::parse("document", &text).map(|value| of_value(value, &Pool::default()));
-                let values = |read: &CloudConfig| {
-                    let files: Vec<_> = read.files.iter().map(|file| file.value.clone()).collect();
-                    (read.values.clone(), files)
-                };
                 let other = other.as_ref().map(values).map_err(ToString::to_string);
-                assert_eq!(Ok(values(&read)), other, "{text}");
-                whole += 1;
+                let read = by_parts(&text, &Pool::default());
+                whole += usize::from(read.is_some());
+                assert!(read.is_none_or(|read| Ok(values(&read)) == other), "{text}");
                 for (at, _) in text.match_indices("\n- ") {
-                    let end = Arc::new(SharedEnd::new(text.as_bytes()[at + 1..].to_vec().into()));
-                    let read = with_end(&text, &end, &Pool::default());
-                    ends += usize::from(read.is_some());
-                    assert!(read.is_none_or(|read| Ok(values(&read)) == other), "{text}");
+                    let end = Arc::new(SharedEnd::new(text.as_bytes()[at + 1..].to_vec()));
+                    let pool = Pool::default();
+                    // The entries of the end are kept after the first time.
+                    for _ in 0..2 {
+                        let read = with_end(&text, &end, &pool);
+                        ends += usize::from(read.is_some());
+                        assert!(read.is_none_or(|read| Ok(values(&read)) == other), "{text}");
+                    }
                 }
             }
         }

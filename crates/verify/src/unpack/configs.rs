@@ -1,6 +1,6 @@
 //! Configuration for programs of Kubernetes among the files of a machine.
 
-use std::{net::Ipv4Addr, sync::Arc};
+use std::sync::Arc;
 
 use firelay_base::memo::Memo;
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Pool;
 use crate::{
     Config, Finding, Machine,
-    class::{is_text, unquoted},
+    class::{own_texts, unquoted},
     cluster::variable,
     provided::PROVIDED,
 };
@@ -52,19 +52,15 @@ pub(super) fn read(machine: &Machine, pool: &Pool) -> (Vec<Config>, Vec<Finding>
     (configs, faults)
 }
 
-/// Values of one machine in its files, with words that stand for them. Every reader of YAML takes both for text.
+/// A machine's own name and address, each with a placeholder. Every reader of YAML takes all of them for text.
 struct Own<'a>(Vec<(&'a str, &'static str)>);
 
 impl<'a> Own<'a> {
     fn of(machine: &'a Machine) -> Self {
-        let name = Some(machine.name.as_str()).filter(|name| is_text(name));
-        let address = variable(machine, "FL_ADDRESSES").filter(|address| address.parse::<Ipv4Addr>().is_ok());
-        let own = [(name, "firelay-own-name"), (address, "firelay-own-address")];
-        Self(
-            own.into_iter()
-                .filter_map(|(value, word)| Some((value?, word)))
-                .collect(),
-        )
+        let address = variable(machine, "FL_ADDRESSES").unwrap_or_default();
+        let own = own_texts(&machine.name, address).into_iter();
+        let own = own.zip(["firelay-own-name", "firelay-own-address"]);
+        Self(own.filter_map(|(value, word)| Some((value?, word))).collect())
     }
 
     /// The documents of a file. They are read once for machines whose files differ in these values alone.
@@ -74,8 +70,12 @@ impl<'a> Own<'a> {
         shared.map_or_else(|| read(text), Arc::new)
     }
 
-    /// The text with a word for each value that a line ends with, behind a colon; `None` where nothing is replaced.
+    /// The text with placeholders for own values that end a line after a colon; `None` where nothing is replaced.
     fn replaced(&self, text: &str) -> Option<String> {
+        // An escape may spell a placeholder, and how much aliases may repeat depends on the length of a text.
+        if text.contains(['\\', '&', '*']) || self.held(text).next().is_some() {
+            return None;
+        }
         let mut replaced = String::with_capacity(text.len());
         let mut done = 0;
         for (at, _) in text.match_indices(": ") {
@@ -89,11 +89,10 @@ impl<'a> Own<'a> {
             done = start + own.len();
         }
         replaced += &text[done..];
-        let is_unique = !self.0.iter().any(|(_, word)| text.contains(word));
-        (done > 0 && is_unique).then_some(replaced)
+        (done > 0).then_some(replaced)
     }
 
-    /// The documents with the values; `None` for documents that have to be read anew.
+    /// The documents with the values; `None` if the text itself has to be read: it has a fault, or a placeholder in a key.
     fn restored(&self, documents: &Documents) -> Option<Documents> {
         let values = documents.values.iter().map(|value| self.value(value).map(Arc::new));
         documents.faults.is_empty().then_some(())?;
@@ -103,7 +102,7 @@ impl<'a> Own<'a> {
         })
     }
 
-    /// The values whose words a text has.
+    /// The values whose placeholders a text has.
     fn held<'t>(&'t self, text: &'t str) -> impl Iterator<Item = &'t (&'a str, &'static str)> {
         self.0.iter().filter(move |(_, word)| text.contains(word))
     }
@@ -184,18 +183,24 @@ fn is_empty(part: &str) -> bool {
 mod tests {
     use super::*;
 
-    const OWN: [(&str, &str); 2] = [("w-5", "firelay-own-name"), ("10.0.0.5", "firelay-own-address")];
+    /// The own values of a machine, and a function that puts them into a text of another machine.
+    fn own(number: u8) -> (Own<'static>, impl Fn(&str) -> String) {
+        let own = [("w-5", "10.0.0.5"), ("w-6", "10.0.0.6"), ("w-7", "10.0.0.7")][usize::from(number)];
+        let words = vec![(own.0, "firelay-own-name"), (own.1, "firelay-own-address")];
+        (Own(words), move |text: &str| {
+            text.replace("w-5", own.0).replace("10.0.0.5", own.1)
+        })
+    }
 
     fn values(documents: &Documents) -> (Vec<Value>, Vec<String>) {
         let values = documents.values.iter().map(|value| (**value).clone());
         (values.collect(), documents.faults.clone())
     }
 
-    /// Whatever is around a machine's own values, the documents are those of the text itself.
+    /// Whatever is around the own values of several machines, the documents are those of the text itself.
     #[test]
     fn documents_with_own_values_are_those_of_the_text() {
         let text = "apiVersion: v1\nname: w-5\nlist:\n- name: ip\n  value: \"10.0.0.5\"\n- a: 'w-5'\n  b: |\n    c: w-5\nd: 10.0.0.5\n";
-        let own = Own(OWN.to_vec());
         let odd = [
             "",
             " ",
@@ -215,23 +220,27 @@ mod tests {
             "w-5: ",
             "x\n---\n",
             "firelay-own-name",
+            "\ne: \"firelay\\x2down-name\"\n",
         ];
         let mut shared = 0;
-        for at in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+        for at in 0..=text.len() {
             for more in odd {
-                let text = format!("{}{more}{}", &text[..at], &text[at..]);
                 let pool = Pool::default();
-                let read = values(&own.documents("a.yaml", &text, &pool));
-                assert_eq!(read, values(&documents("a.yaml", &text)), "{text}");
-                shared += usize::from(own.replaced(&text).is_some());
+                for (own, of_machine) in (0..3).map(own) {
+                    let text = of_machine(&format!("{}{more}{}", &text[..at], &text[at..]));
+                    let read = values(&own.documents("a.yaml", &text, &pool));
+                    assert_eq!(read, values(&documents("a.yaml", &text)), "{text}");
+                    let replaced = own.replaced(&text).map(|text| documents("a.yaml", &text));
+                    shared += usize::from(replaced.is_some_and(|documents| own.restored(&documents).is_some()));
+                }
             }
         }
         assert!(shared > 1000, "{shared}");
     }
 
     #[test]
-    fn a_text_with_a_word_for_own_values_is_read_itself() {
-        let own = Own(OWN.to_vec());
+    fn a_text_with_a_placeholder_is_read_itself() {
+        let (own, _) = own(0);
         assert!(own.replaced("a: w-5\nb: firelay-own-name\n").is_none());
         assert!(own.replaced("a: w-55\nb: c\n").is_none());
         assert_eq!(own.replaced("a: 'w-5'\n").as_deref(), Some("a: 'firelay-own-name'\n"));

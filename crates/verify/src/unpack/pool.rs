@@ -31,11 +31,11 @@ pub(crate) struct Pool {
     pub(crate) no_toml: Memo<Option<String>>,
     /// Ends of compressed documents.
     pub(crate) ends: SharedEnds,
-    /// The entries of these ends.
+    /// The parsed ends of documents.
     entries: Mutex<Vec<EntriesOfEnd>>,
 }
 
-/// An end with its entries; `None` for an end that is not valid alone.
+/// An end with its entries; `None` if the end cannot be parsed alone.
 type EntriesOfEnd = (Arc<SharedEnd>, Option<Arc<Entries>>);
 
 /// Ends whose entries are kept. There is one for each kind of machine.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Pool, encoding};
 use crate::WrittenFile;
 
-/// Its entry.
+/// An item of `write_files`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct WriteFile<'a> {
@@ -24,7 +24,7 @@ struct WriteFile<'a> {
 
 /// Mode and owner of a file without these keys (cc_write_files, DEFAULT_PERMS and DEFAULT_OWNER).
 const MODE: u32 = 0o644;
-const OWNER: &str = "root:root";
+pub(super) const OWNER: &str = "root:root";
 
 /// A file by its entry; `None` for a value of another kind.
 pub(super) fn of_value(value: &Value, pool: &Pool) -> Option<Arc<WrittenFile>> {
@@ -48,7 +48,7 @@ const CONTENT: &str = "  content: |\n";
 const INDENTATION: &str = "    ";
 
 /// A file by an item in the form that firelay writes: path, permissions, and a literal text as the content. `None` for every other item:
-/// YAML is read then. Most files of machines that differ have this form, and reading YAML takes ten times as long.
+/// a YAML parser reads those. Most files that differ between machines have this form, and the parser takes ten times as long.
 pub(super) fn literal(item: &str, pool: &Pool) -> Option<Arc<WrittenFile>> {
     let (path, rest) = item.strip_prefix(PATH)?.split_once('\n')?;
     let (permissions, rest) = match rest.strip_prefix(PERMISSIONS) {
@@ -59,8 +59,8 @@ pub(super) fn literal(item: &str, pool: &Pool) -> Option<Arc<WrittenFile>> {
     let is_path = path
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
-    let is_octal = |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-    (is_path && permissions.is_none_or(is_octal)).then_some(())?;
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    (is_path && permissions.is_none_or(is_number)).then_some(())?;
     let path = Some(("path", format!("/{path}")));
     let permissions = permissions.map(|digits| ("permissions", digits.to_owned()));
     let entries = [path, permissions, Some(("content", content))].into_iter().flatten();
@@ -68,8 +68,8 @@ pub(super) fn literal(item: &str, pool: &Pool) -> Option<Arc<WrittenFile>> {
     of_value(&Value::Object(entries.collect::<Map<_, _>>()), pool)
 }
 
-/// A literal text without its indentation (YAML 1.2 §8.1.2). Its first line begins with a letter or mark, and its last line is not empty. Thus
-/// neither decides on indentation or the end of the text.
+/// A literal text without its indentation (YAML 1.2 §8.1.2). The first line begins with a visible character, so the indentation is known. The
+/// last line is not blank, so the text ends with one newline.
 fn text(lines: &str) -> Option<String> {
     let is_known = |byte: u8| matches!(byte, b' '..=b'~' | b'\n');
     let first = lines.strip_prefix(INDENTATION)?;
