@@ -179,9 +179,20 @@ fn a_render_searches_lines_with_the_machines_name() {
         let target = "target: { path: /etc/firelay/kubeadm/join.yaml, kind: JoinConfiguration }";
         format!("roles: {{ worker: {{ patches: [{{ {target}, merge: {{ {merge} }} }}] }} }}")
     };
-    let file = format!("roles: {{ worker: {{ files: [{{ path: /opt/notes, content: {block:?} }}] }} }}");
+    let file = |block: &str| format!("roles: {{ worker: {{ files: [{{ path: /opt/notes, content: {block:?} }}] }} }}");
+    // Lines as firelay writes them with the name or the address, which are shorter in the search.
+    let own = [
+        "hostname: w1",
+        "fqdn: w1",
+        "  name: w1",
+        "    value: \"10.0.0.21\"",
+        "FL_NODE=w1",
+        "FL_PIN=10.0.0.21",
+    ];
+    let between = own.map(|own| file(&block.replace("name: w1", own)));
     let twice = base64(key.as_bytes());
-    for spec in [patch(&format!("{twice} w1")), patch(&format!("{packed} w1")), file] {
+    let patches = [format!("{twice} w1"), format!("{packed} w1")].map(|value| patch(&value));
+    for spec in patches.into_iter().chain([file(&block)]).chain(between) {
         let (code, text) = desk.render(&spec);
         assert_eq!(code, Some(5), "{spec}: {text}");
         assert!(text.contains("error[FL1081]: w1 is no control plane"), "{text}");
