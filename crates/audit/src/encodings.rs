@@ -10,18 +10,25 @@ use zeroize::Zeroizing;
 /// The value itself; its hex digits, small and capital; its base64 in both alphabets, at each of the three offsets that a value
 /// can have within another.
 pub fn encodings(value: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
-    let digits = Zeroizing::new(hex(value));
-    let mut all = vec![
-        value.to_vec(),
-        digits.to_uppercase().into_bytes(),
-        digits.as_bytes().to_vec(),
-    ];
-    for alphabet in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
-        all.extend((0..3).map(|before| base64_behind(alphabet, value, before)));
-    }
-    all.sort();
+    let mut all: Vec<_> = forms(value).collect();
+    all.sort_by(|one, other| one.as_slice().cmp(other.as_slice()));
     all.dedup();
-    all.into_iter().map(Zeroizing::new).collect()
+    all
+}
+
+/// Whether a text begins with an encoding of the value.
+pub(crate) fn has_encoding(text: &[u8], value: &[u8]) -> bool {
+    forms(value).any(|form| text.starts_with(&form))
+}
+
+/// The encodings one by one, those of keys in documents first; some may be equal.
+fn forms(value: &[u8]) -> impl Iterator<Item = Zeroizing<Vec<u8>>> {
+    let behind = move |alphabet| (0..3).map(move |before| base64_behind(alphabet, value, before));
+    let digits = [|digits: String| digits, |digits: String| digits.to_uppercase()];
+    let digits = digits.into_iter().map(move |letters| letters(hex(value)).into_bytes());
+    let base64 = behind(&STANDARD_NO_PAD).chain(behind(&URL_SAFE_NO_PAD));
+    let forms = std::iter::once_with(|| value.to_vec()).chain(base64).chain(digits);
+    forms.map(Zeroizing::new)
 }
 
 /// The characters that depend on the value alone, whatever precedes or follows it.

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-use crate::encodings::encodings;
+use crate::encodings::{encodings, has_encoding};
 
 /// Bytes of a form by which it is looked up.
 const WINDOW: usize = size_of::<u64>();
@@ -79,8 +79,8 @@ impl Matcher {
         let starts = &self.starts[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize];
         let mut last = None;
         for (_, number) in starts.iter().filter(|(own, _)| *own == start) {
-            let forms = || encodings(&self.values[*number as usize]);
-            if last.replace(number) != Some(number) && forms().iter().any(|form| text.starts_with(form)) {
+            let is_here = || has_encoding(text, &self.values[*number as usize]);
+            if last.replace(number) != Some(number) && is_here() {
                 found(*number as usize);
             }
         }
