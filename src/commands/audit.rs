@@ -5,7 +5,6 @@ use std::{path::Path, sync::Arc};
 
 use super::{
     bundle::load_bundle,
-    documents::MadeLine,
     failure::Failure,
     known_secrets::{self, KeyHolder},
     progress,
@@ -18,6 +17,7 @@ use crate::{
     delivery::ManifestFile,
     plan::Plan,
     profile::{PlatformProfile, Profiles, Store},
+    secret::Secret,
     secrets::Bundle,
     spec::DeliveryForm,
 };
@@ -140,12 +140,12 @@ pub(super) fn catalogue(plan: &Plan, bundle: &Bundle) -> Catalogue {
     Catalogue::new(known_secrets::of_bundle(bundle, holders, plan.etcd.external))
 }
 
-/// One machine's files, searched; the first one is the readable document, which represents its compressed forms. `made` are lines that
-/// were made for this machine. From `shared_end` on, many documents are the same.
+/// One machine's files, searched; the first one is the readable document, which represents its compressed forms. `made` are lines of
+/// certificates and keys that were made for this machine. From `shared_end` on, many documents are the same.
 pub(super) fn searched(
     catalogue: &Catalogue,
     files: &[(ManifestFile, &[u8])],
-    (made, shared_end): (&[MadeLine], Option<usize>),
+    (made, shared_end): (&[Secret<String>], Option<usize>),
 ) -> Option<MachineFiles> {
     let entries = files
         .iter()
@@ -154,7 +154,7 @@ pub(super) fn searched(
     let mut machine = audit::machines(&entries.expect("an entry of the manifest reads back")).pop()?;
     for (file, bytes) in files {
         let same = readable(&machine.files, file).map(|own| Arc::clone(&own.contents));
-        let made = made.iter().map(MadeLine::borrowed);
+        let made = made.iter().map(|line| line.expose().as_str());
         let shared_end = shared_end.filter(|_| machine.files.is_empty());
         let contents = same.unwrap_or_else(|| Contents::read_beside(catalogue, made, shared_end, bytes).into());
         let path = file.path.clone();

@@ -1,13 +1,10 @@
 //! The files of a tree, as `render` writes them and `verify --against` compares them.
 
-use std::net::IpAddr;
-
 use rayon::prelude::*;
 use time::OffsetDateTime;
 
 use super::{assembly::Assembly, failure::Failure, known_secrets::KeyHolder, project::Project};
 use crate::{
-    audit,
     changes::founding::{Applied, FOUNDING, SecretValues},
     delivery::{Artifact, ArtifactFile, Manifest, ManifestFile},
     encoding::sha256_hex,
@@ -33,8 +30,8 @@ pub(super) struct Documents<'n> {
     pub(super) artifact: Artifact,
     /// When the first of its certificates ends.
     pub(super) ends: OffsetDateTime,
-    /// Lines of the document that were made for this machine, in their order.
-    pub(super) made: Vec<MadeLine>,
+    /// The lines of its certificates and keys, as they are in the document.
+    pub(super) made: Vec<Secret<String>>,
 }
 
 impl<'n> Documents<'n> {
@@ -84,68 +81,8 @@ pub(super) fn described((mut file, bytes): (ManifestFile, &[u8])) -> (ManifestFi
     (file, bytes)
 }
 
-/// A line of a document of which the search for secrets knows the origin.
-pub(super) struct MadeLine {
-    line: Secret<String>,
-    /// The part that is searched like any other text.
-    guessed: String,
-}
-
-impl MadeLine {
-    pub(super) fn borrowed(&self) -> audit::MadeLine<'_> {
-        audit::MadeLine {
-            line: self.line.expose(),
-            guessed: &self.guessed,
-        }
-    }
-}
-
-/// A value of one machine.
-#[derive(Clone, Copy)]
-enum Own {
-    Name,
-    Address,
-}
-
-/// Lines with the machine's own value, as the text before it and behind it: in the order of the document, around the lines of PEM. What is
-/// before the value stays in its place, since it separates the lines around it.
-const BEFORE_PEM: [(&str, Own, &str); 2] = [("hostname: ", Own::Name, "\n"), ("fqdn: ", Own::Name, "\n")];
-const BEHIND_PEM: [(&str, Own, &str); 7] = [
-    ("      name: ", Own::Name, "\n"),
-    ("        value: \"", Own::Address, "\"\n"),
-    ("    FL_NODE=", Own::Name, "\n"),
-    ("    FL_ADDRESSES=", Own::Address, "\n"),
-    ("    FL_LOCAL=", Own::Address, "\n"),
-    ("    FL_URL_ADDRESS=", Own::Address, "\n"),
-    ("    FL_PIN=", Own::Address, "\n"),
-];
-
-fn made(node: &NodePlan, pki: &NodePki) -> Vec<MadeLine> {
-    let own = |line: &(&str, Own, &str)| made_of_own(node, *line);
-    let (before, behind) = (BEFORE_PEM.iter().filter_map(own), BEHIND_PEM.iter().filter_map(own));
-    before.chain(made_pem(node, pki)).chain(behind).collect()
-}
-
-fn made_of_own(node: &NodePlan, (before, own, behind): (&str, Own, &str)) -> Option<MadeLine> {
-    let value = match (own, node.addresses.as_slice()) {
-        (Own::Name, _) => Some(node.name.clone()).filter(|name| !node.pool && is_no_secret(name)),
-        (Own::Address, [IpAddr::V4(address)]) => Some(address.to_string()),
-        (Own::Address, _) => None,
-    }?;
-    Some(MadeLine {
-        line: Secret::new(format!("{before}{value}{behind}")),
-        guessed: format!("{before}{behind}"),
-    })
-}
-
-/// A name that is too short for a secret, and no byte in digits of hex. Longer names are searched.
-fn is_no_secret(name: &str) -> bool {
-    const SHORT: usize = 15;
-    name.len() <= SHORT && name.bytes().any(|byte| matches!(byte, b'g'..=b'z'))
-}
-
 /// The lines with the base64 of PEM files. A key that the audit does not know of this machine is not among them.
-fn made_pem(node: &NodePlan, pki: &NodePki) -> Vec<MadeLine> {
+fn made(node: &NodePlan, pki: &NodePki) -> Vec<Secret<String>> {
     let holder = KeyHolder::of(node);
     let is_known = |path: &str| path.ends_with(".crt") || holder.has(path);
     let files = pki.files.iter().filter(|file| is_known(&file.path));
@@ -153,11 +90,7 @@ fn made_pem(node: &NodePlan, pki: &NodePki) -> Vec<MadeLine> {
     let pem = texts.filter(|text| text.starts_with(BORDER));
     let lines = pem.flat_map(|text| {
         let lines = text.lines().filter(|line| !line.starts_with(BORDER));
-        let made = lines.map(|line| MadeLine {
-            line: Secret::new(line.to_owned()),
-            guessed: String::new(),
-        });
-        made.collect::<Vec<_>>()
+        lines.map(|line| Secret::new(line.to_owned())).collect::<Vec<_>>()
     });
     lines.collect()
 }

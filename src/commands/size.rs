@@ -131,7 +131,7 @@ fn of_tree(args: &Size, out: &Path) -> Result<(), Failure> {
     progress::during("measuring", || {
         // Each machine is freed where it was measured: one processor would take a tenth of the whole time.
         Tree::open_parts(out, |part| {
-            rows.par_extend(part.machines.into_par_iter().filter_map(row))
+            rows.par_extend(part.machines.into_par_iter().filter_map(row));
         })
     })?;
     streams::report(args.output, &rows, || text(&rows, args.node.is_some()))

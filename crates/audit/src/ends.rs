@@ -74,7 +74,7 @@ mod tests {
     };
 
     use crate::{
-        Catalogue, KnownSecret, MadeLine,
+        Catalogue, KnownSecret,
         contents::Contents,
         secret::{Exposure, Holder},
     };
@@ -173,7 +173,7 @@ mod tests {
     fn lines_that_were_just_made_are_searched_for_known_secrets_alone() {
         let (line, guessed) = (base64(VALUE), "token: 0a1b2c.0123456789abcdeg");
         let read = |made: &[&str], text: &str| {
-            let made = made.iter().map(|line| MadeLine { line, guessed: "" });
+            let made = made.iter().copied();
             told(&Contents::read_beside(&catalogue(), made, None, text.as_bytes())).0
         };
         let text = |line: &str| format!("{}    {line}\n    a line\n    {line}\n", own(7));

@@ -40,7 +40,6 @@ pub use matrix::{Documents, Line, Mark, Matrix};
 pub use patterns::{ENCRYPTION_KEY, bootstrap_token};
 pub use policy::{Audit, Holding, audit};
 pub use report::{Platform, Reader, Report, Row};
-pub use search::MadeLine;
 pub use secret::{Exposure, Holder, Secret};
 pub use table::text;
 pub use tree::{Error, Files, ManifestFile, machines};

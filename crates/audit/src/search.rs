@@ -24,27 +24,18 @@ use crate::{
 /// Bytes of a line by which it is found.
 const BEGIN: usize = 32;
 
-/// A line that the caller has made, or a part of one.
-#[derive(Clone, Copy, Debug)]
-pub struct MadeLine<'l> {
-    /// The whole of it.
-    pub line: &'l str,
-    /// The part that is searched like any other text, in its place.
-    pub guessed: &'l str,
-}
-
 impl Contents {
     /// Searches a file for the secrets of a catalogue, and for other secrets with a typical form.
     pub fn read(catalogue: &Catalogue, bytes: &[u8]) -> Self {
         Self::searched(catalogue, &[], bytes).0
     }
 
-    /// The same, where the caller has just made some lines, in their order: these are searched for the secrets of the catalogue alone.
-    /// Guessing what they might be takes most of the time of a search. From `shared_end` on, many files are the same: this part is searched
-    /// once.
+    /// The same, where some lines are certificates and keys that the caller has just made: these are searched for the secrets of
+    /// the catalogue alone. Guessing what they might be takes most of the time of a search. From `shared_end` on, many files are
+    /// the same: this part is searched once.
     pub fn read_beside<'l>(
         catalogue: &Catalogue,
-        made: impl IntoIterator<Item = MadeLine<'l>>,
+        made: impl IntoIterator<Item = &'l str>,
         shared_end: Option<usize>,
         bytes: &[u8],
     ) -> Self {
@@ -52,11 +43,10 @@ impl Contents {
             catalogue.ends.know(end, |end| Search::searched_end(catalogue, end));
         }
         let (mut own, mut rest, mut left) = (Search::new(catalogue, &[]), Vec::with_capacity(bytes.len()), bytes);
-        for MadeLine { line, guessed } in made {
+        for line in made {
             if let Some(at) = place(left, line.as_bytes()) {
                 own.known(&[], line.as_bytes());
                 rest.extend_from_slice(&left[..at]);
-                rest.extend_from_slice(guessed.as_bytes());
                 left = &left[at + line.len()..];
             }
         }

@@ -180,7 +180,7 @@ fn a_render_searches_lines_with_the_machines_name() {
         format!("roles: {{ worker: {{ patches: [{{ {target}, merge: {{ {merge} }} }}] }} }}")
     };
     let file = |block: &str| format!("roles: {{ worker: {{ files: [{{ path: /opt/notes, content: {block:?} }}] }} }}");
-    // Lines as firelay writes them with the name or the address, which are shorter in the search.
+    // Lines as firelay writes them with the name or the address.
     let own = [
         "hostname: w1",
         "fqdn: w1",
@@ -190,9 +190,17 @@ fn a_render_searches_lines_with_the_machines_name() {
         "FL_PIN=10.0.0.21",
     ];
     let between = own.map(|own| file(&block.replace("name: w1", own)));
+    // Short lines behind a variable, and a text of base64 that begins with the name.
+    let short: Vec<_> = packed.as_bytes().chunks(12).map(String::from_utf8_lossy).collect();
+    let behind = file(&format!("{}\n{}\n", own[2..].join("\n"), short.join("\n")));
+    let from_name = file(&format!("  name: w1\nAA{packed}\n"));
     let twice = base64(key.as_bytes());
     let patches = [format!("{twice} w1"), format!("{packed} w1")].map(|value| patch(&value));
-    for spec in patches.into_iter().chain([file(&block)]).chain(between) {
+    for spec in patches
+        .into_iter()
+        .chain([file(&block), behind, from_name])
+        .chain(between)
+    {
         let (code, text) = desk.render(&spec);
         assert_eq!(code, Some(5), "{spec}: {text}");
         assert!(text.contains("error[FL1081]: w1 is no control plane"), "{text}");
