@@ -1,4 +1,4 @@
-//! Values and files that all other packages use: secrets, encodings and digests, pairs of keys, files that are written whole, results that are kept, and tables.
+//! Values and files that all other packages use: secrets, encodings and digests, keys of P-256, files that are written whole, results that are kept, and tables.
 
 pub mod disk;
 pub mod encoding;

@@ -99,7 +99,7 @@ fn differs(path: &str, wanted: &[u8], own: &[u8]) -> Finding {
     Finding::error("FL1091", path, message).help(AGAIN)
 }
 
-/// FilesToRead that the spec does not render to. FilesToRead in manifest.json would be delivered; the others are only present.
+/// Files that the spec does not render to. Files in manifest.json would be delivered; the others are only present.
 fn foreign(wanted: &Manifest, own: &Manifest, present: &BTreeSet<String>) -> Vec<Finding> {
     let made: BTreeSet<_> = wanted.files.iter().map(|file| file.path.as_str()).collect();
     let named: BTreeSet<_> = own.files.iter().map(|file| file.path.as_str()).collect();

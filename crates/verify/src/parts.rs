@@ -67,7 +67,7 @@ pub fn verify_chosen(
     let seen = Seen::default();
     let mut findings = Vec::new();
     let mut files = by_machine(&manifest);
-    // FilesToRead of no machine are in the first part alone. Servers are read with it, and are in every part.
+    // Files of no machine are in the first part alone. Servers are read with it, and are in every part.
     let mut next = files.remove(&None).unwrap_or_default();
     next.extend(servers.iter().filter_map(|name| files.remove(&Some(*name))).flatten());
     let mut standing = Vec::new();

@@ -84,7 +84,7 @@ pub struct Tree {
     pub manifest: Manifest,
     /// Every node and pool, by name.
     pub machines: Vec<Machine>,
-    /// FilesToRead that are no node's, and those of nodes that are no document (`pxe/…`), by path.
+    /// Files that are no node's, and those of nodes that are no document (`pxe/…`), by path.
     pub others: Vec<TreeFile>,
     /// Findings about files that could not be read; those of machines are theirs.
     pub faults: Vec<Finding>,
@@ -280,7 +280,7 @@ fn load(described: &Described, fetch: &Fetch<'_>, pool: &Pool, out: &Path) -> Re
     })
 }
 
-/// FilesToRead below `nodes/NAME/`, by node, and all others.
+/// Files below `nodes/NAME/`, by node, and all others.
 fn by_node(files: Vec<TreeFile>) -> (Vec<Vec<TreeFile>>, Vec<TreeFile>) {
     let mut nodes: BTreeMap<String, Vec<TreeFile>> = BTreeMap::new();
     let mut others = Vec::new();
