@@ -208,9 +208,9 @@ fn sign_p256(key: &p256::SecretKey, digest: &[u8]) -> Option<p256::ecdsa::Signat
     let mut nonce = Zeroizing::new(FieldBytes::default());
     let mut blind = Zeroizing::new(FieldBytes::default());
     let secret = Zeroizing::new(key.to_bytes());
-    let mut numbers = KGenerator::<Sha256, U256>::new(&secret, digest, &[], &NistP256::ORDER);
-    numbers.fill_next_k(&mut nonce);
-    numbers.fill_next_k(&mut blind);
+    let mut nonces = KGenerator::<Sha256, U256>::new(&secret, digest, &[], &NistP256::ORDER);
+    nonces.fill_next_k(&mut nonce);
+    nonces.fill_next_k(&mut blind);
     let point = p256_point(&nonce)?;
     let number = |bytes: &[u8]| <Scalar as Reduce<U256>>::reduce(&U256::from_be_slice(bytes));
     let (x, e) = (number(point.get(1..33)?), number(digest));
@@ -220,10 +220,10 @@ fn sign_p256(key: &p256::SecretKey, digest: &[u8]) -> Option<p256::ecdsa::Signat
 
 /// The inverse of a secret scalar. The time depends only on the product with another secret scalar. In constant time, it takes three times
 /// as long.
-fn blinded_inverse(number: &FieldBytes, blind: &FieldBytes) -> Option<Scalar> {
-    let scalar = |bytes: &FieldBytes| Option::<Scalar>::from(Scalar::from_repr(*bytes));
-    let blind = scalar(blind)?;
-    let inverse: Option<Scalar> = (scalar(number)? * blind).invert_vartime().into();
+fn blinded_inverse(scalar: &FieldBytes, blind: &FieldBytes) -> Option<Scalar> {
+    let read = |bytes: &FieldBytes| Option::<Scalar>::from(Scalar::from_repr(*bytes));
+    let blind = read(blind)?;
+    let inverse: Option<Scalar> = (read(scalar)? * blind).invert_vartime().into();
     Some(inverse? * blind)
 }
 

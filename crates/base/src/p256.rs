@@ -18,7 +18,7 @@ const PUBLIC: [u8; 5] = [0xa1, 0x44, 3, 0x42, 0];
 /// The length of an `ECPrivateKey` without a public key.
 const SHORT: u8 = 0x31;
 
-/// Whether a point is the public key of a scalar. This takes half as long as to compute the point: aws-lc computes a missing point, and then
+/// Whether an uncompressed point of 65 bytes is the public key of a scalar of 32 bytes; false for other lengths and forms. This takes half as long as to compute the point: aws-lc computes a missing point, and then
 /// checks it again.
 pub fn is_pair(scalar: &[u8], point: &[u8]) -> bool {
     if (scalar.len(), point.len()) != (SCALAR, POINT) || point[0] != UNCOMPRESSED {
@@ -28,12 +28,12 @@ pub fn is_pair(scalar: &[u8], point: &[u8]) -> bool {
     EcdsaKeyPair::from_private_key_der(&ECDSA_P256_SHA256_ASN1_SIGNING, &der).is_ok()
 }
 
-/// An `ECPrivateKey` without a public key: this can be computed, and its 65 bytes do not compress.
+/// The DER of an `ECPrivateKey` (RFC 5915 §3) with this scalar of 32 bytes, without a public key: this can be computed, and its 65 bytes do not compress.
 pub fn ec_private_key(scalar: &[u8]) -> Zeroizing<Vec<u8>> {
     Zeroizing::new([&[BEFORE[0], SHORT], &BEFORE[2..], scalar, &CURVE].concat())
 }
 
-/// The scalar of an `ECPrivateKey` without a public key.
+/// The scalar in [`ec_private_key`]; `None` for every other DER.
 pub fn scalar(der: &[u8]) -> Option<&[u8]> {
     let rest = der.strip_prefix(&[BEFORE[0], SHORT])?.strip_prefix(&BEFORE[2..])?;
     rest.strip_suffix(&CURVE).filter(|scalar| scalar.len() == SCALAR)
@@ -51,8 +51,8 @@ mod tests {
 
     fn pair() -> (Vec<u8>, Vec<u8>) {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap();
-        let number: EcPrivateKeyBin<'_> = pair.private_key().as_be_bytes().unwrap();
-        (number.as_ref().to_vec(), pair.public_key().as_ref().to_vec())
+        let scalar: EcPrivateKeyBin<'_> = pair.private_key().as_be_bytes().unwrap();
+        (scalar.as_ref().to_vec(), pair.public_key().as_ref().to_vec())
     }
 
     #[test]

@@ -187,6 +187,9 @@ fn a_render_searches_lines_with_the_machines_name() {
         "  name: w1",
         "    value: \"10.0.0.21\"",
         "FL_NODE=w1",
+        "FL_ADDRESSES=10.0.0.21",
+        "FL_LOCAL=10.0.0.21",
+        "FL_URL_ADDRESS=10.0.0.21",
         "FL_PIN=10.0.0.21",
     ];
     let between = own.map(|own| file(&block.replace("name: w1", own)));

@@ -219,15 +219,24 @@ fn a_render_tells_each_warning_once() {
     assert!(directory.path().join("out/manifest.json").exists());
 }
 
-/// A document that cannot be decoded, and a chain that cannot be parsed, are reported in the drawing.
+/// A document that cannot be decoded, a chain that cannot be parsed, and a missing document are reported with their place.
 #[test]
 fn a_drawing_says_what_it_lacks() {
     let mut unread = Tampered::of("ha-ubuntu");
     unread.put("nodes/worker-1/user-data.gz.b64", b"H4sI****".to_vec());
     let mut without = Tampered::of("ha-ubuntu");
     without.remove("worker-1", "/usr/local/lib/firelay/driver");
-    for (tree, code) in [(unread, "error[FL1003]"), (without, "error[FL1058]")] {
+    let missing = Tampered::of("ha-ubuntu");
+    let cases = [
+        (unread, "error[FL1003]", false),
+        (without, "error[FL1058]", false),
+        (missing, "error[FL1058]", true),
+    ];
+    for (tree, code, is_missing) in cases {
         let directory = laid(&tree);
+        if is_missing {
+            std::fs::remove_file(directory.path().join("out/nodes/worker-1/user-data.gz.b64")).unwrap();
+        }
         let output = firelay(&["graph", "out"])
             .current_dir(directory.path())
             .output()
@@ -235,7 +244,9 @@ fn a_drawing_says_what_it_lacks() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(5), "{said}");
         assert!(
-            said.contains(code) && said.contains("out is not drawn as a whole"),
+            said.contains(code)
+                && said.contains("\n  --> nodes/worker-1/user-data.gz.b64")
+                && said.contains("out is not drawn as a whole"),
             "{said}"
         );
         assert!(String::from_utf8(output.stdout).unwrap().contains("\nworker-1"));

@@ -155,6 +155,7 @@ fn of_value(mut values: Value, pool: &Pool) -> CloudConfig {
     CloudConfig { values, files }
 }
 
+/// The first line of a cloud-config (cloud-init, user_data.INCLUSION_TYPES_MAP).
 const MAGIC: &str = "#cloud-config\n";
 
 /// The values of a document by its parts.

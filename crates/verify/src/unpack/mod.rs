@@ -34,8 +34,10 @@ pub(super) fn machine(files: Vec<TreeFile>, pool: &Pool) -> Machine {
     match handed.as_slice() {
         [file] => {
             let (path, encoding) = (file.described.path.clone(), file.described.encoding.clone());
+            let bytes = file.bytes.clone();
+            building.machine.document.clone_from(&path);
             // Another check reports a missing file by its digest.
-            if let Some(bytes) = file.bytes.clone() {
+            if let Some(bytes) = bytes {
                 read(&mut building, &path, encoding.as_deref(), &bytes);
             }
         }
@@ -65,7 +67,6 @@ pub(super) fn lays_the_same(machine: &Machine, file: &TreeFile, pool: &Pool) -> 
 }
 
 fn read(building: &mut Building<'_>, path: &str, encoding: Option<&str>, bytes: &[u8]) {
-    path.clone_into(&mut building.machine.document);
     let decoded = match encoding.unwrap_or("plain") {
         "plain" | "gzip" => Ok(bytes.to_vec()),
         "base64" | "gzip-base64" => encoding::base64(bytes),
