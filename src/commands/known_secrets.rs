@@ -113,11 +113,11 @@ pub fn of_bundle<'n>(
     let leaves = LeafKeys::of(bundle);
     let payloads = PayloadKeys::of(bundle);
     let machines: Vec<_> = machines.into_iter().collect();
-    let own = machines
-        .par_iter()
-        .flat_map_iter(|machine| machine.secrets(&leaves, &payloads));
-    let shared = roots(bundle, external_etcd).into_iter().chain(derived(&leaves));
-    shared.chain(own.collect::<Vec<_>>()).collect()
+    let mut known = roots(bundle, external_etcd);
+    known.extend(derived(&leaves));
+    let own = machines.par_iter();
+    known.par_extend(own.flat_map_iter(|machine| machine.secrets(&leaves, &payloads)));
+    known
 }
 
 fn roots(bundle: &Bundle, external_etcd: bool) -> Vec<KnownSecret> {

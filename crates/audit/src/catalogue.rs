@@ -1,7 +1,5 @@
 //! The secrets to search for.
 
-use std::collections::HashMap;
-
 use firelay_base::secret;
 use x509_parser::pem::parse_x509_pem;
 
@@ -30,8 +28,8 @@ pub struct KnownSecret {
     pub secret: Secret,
     /// The scalar of an ECDSA key, the end of an RSA key, or the secret itself.
     value: secret::Secret<Vec<u8>>,
-    /// The CA whose key it is.
-    authority: Option<Authority>,
+    /// The CA whose key it is. Boxed, because few of thousands of secrets have one.
+    authority: Option<Box<Authority>>,
 }
 
 impl KnownSecret {
@@ -49,7 +47,7 @@ impl KnownSecret {
         let authority = Authority::parse(certificate)?;
         let known = Self::new(Exposure::Signs, ca(&authority.common_name), holder, value);
         Some(Self {
-            authority: Some(authority),
+            authority: Some(authority.into()),
             ..known
         })
     }
@@ -104,21 +102,20 @@ pub struct Catalogue {
     pub(crate) texts: SearchedPieces,
     /// Ends of documents that were searched for these secrets.
     pub(crate) ends: Ends,
-    /// Numbers by value.
-    numbers: HashMap<Vec<u8>, usize>,
 }
 
 impl Catalogue {
     /// A catalogue of these secrets. An empty one recognises only secrets with a typical form.
     pub fn new(known: Vec<KnownSecret>) -> Self {
-        let values = || known.iter().map(|known| known.value.expose());
         Self {
-            matcher: Matcher::new(values().map(Vec::as_slice)),
+            matcher: Matcher::new(known.iter().map(|known| known.value.expose().as_slice())),
             pieces: SearchedPieces::default(),
             texts: SearchedPieces::default(),
             ends: Ends::default(),
-            numbers: values().cloned().zip(0..).collect(),
-            authorities: known.iter().filter_map(|known| known.authority.clone()).collect(),
+            authorities: known
+                .iter()
+                .filter_map(|known| known.authority.as_deref().cloned())
+                .collect(),
             secrets: known.into_iter().map(|known| known.secret).collect(),
         }
     }
@@ -139,6 +136,6 @@ impl Catalogue {
 
     /// The number of a known key.
     pub(crate) fn number_of(&self, key: &FoundKey) -> Option<usize> {
-        self.numbers.get(key.secret.as_slice()).copied()
+        self.matcher.number_of(&key.secret)
     }
 }

@@ -11,8 +11,8 @@ const WINDOW: usize = size_of::<u64>();
 /// Bytes of a value that decide the first [`WINDOW`] bytes of each of its forms.
 const DECIDING: usize = 12;
 
-/// Bits of the filter per form: one of this many positions of a text passes it.
-const BITS: usize = 32;
+/// Bits of the filter for each form, or up to twice as many. Fewer than one of a hundred positions of a text pass it.
+const BITS: usize = 16;
 
 /// The encodings of all values. Only the first bytes of an encoding are stored; they identify the value, and its
 /// encodings are computed again. So a cluster of thousands of machines needs little memory.
@@ -23,7 +23,7 @@ pub(crate) struct Matcher {
     starts: Zeroizing<Vec<(u64, u32)>>,
     /// Where the starts with the same first bits begin, and their end.
     buckets: Vec<u32>,
-    /// Set for the start of every form: nearly every place of a text is dismissed by one look.
+    /// A Bloom filter whose bits for a form are all in one word: one read excludes nearly every position of a text.
     filter: Vec<u64>,
 }
 
@@ -40,10 +40,9 @@ impl Matcher {
         );
         starts.par_sort_unstable();
         let mut filter = vec![0; (starts.len() * BITS / 64).next_power_of_two()];
-        let filter_bits = bits(filter.len() * 64);
+        let word_bits = bits(filter.len());
         for (start, _) in starts.iter() {
-            let (word, bit) = slot(*start, filter_bits);
-            filter[word] |= bit;
+            filter[first_bits(*start, word_bits)] |= mask(*start);
         }
         Self {
             longest: values.iter().map(|value| 2 * value.len()).max().unwrap_or_default(),
@@ -64,14 +63,25 @@ impl Matcher {
         if self.starts.is_empty() {
             return;
         }
-        let filter_bits = bits(self.filter.len() * 64);
+        let word_bits = bits(self.filter.len());
         for (at, window) in text.windows(WINDOW).enumerate() {
             let start = mixed(window.try_into().map_or(0, u64::from_le_bytes));
-            let (word, bit) = slot(start, filter_bits);
-            if self.filter[word] & bit != 0 {
+            let mask = mask(start);
+            if self.filter[first_bits(start, word_bits)] & mask == mask {
                 self.compare(start, &text[at..], found);
             }
         }
+    }
+
+    /// The number of a value, of several that are the same the last one.
+    pub(crate) fn number_of(&self, value: &[u8]) -> Option<usize> {
+        let mut last = None;
+        self.find(value, &mut |number| {
+            if *self.values[number] == value {
+                last = last.max(Some(number));
+            }
+        });
+        last
     }
 
     fn compare(&self, start: u64, text: &[u8], found: &mut impl FnMut(usize)) {
@@ -128,10 +138,9 @@ fn first_bits(start: u64, bits: u32) -> usize {
     usize::try_from(first).unwrap_or_default()
 }
 
-/// Word and bit of a filter of so many bits.
-fn slot(start: u64, bits: u32) -> (usize, u64) {
-    let place = first_bits(start, bits);
-    (place / 64, 1 << (place % 64))
+/// The bits of a form in its word of the filter. Up to four million forms, they do not depend on the bits that choose the word.
+fn mask(start: u64) -> u64 {
+    1 << (start >> 26 & 63) | 1 << (start >> 32 & 63) | 1 << (start >> 38 & 63)
 }
 
 #[cfg(test)]
@@ -151,5 +160,21 @@ mod tests {
             }
         }
         matcher.find(b"short", &mut |number| assert!(number > 9, "{number}"));
+    }
+
+    #[test]
+    fn a_number_is_that_of_the_whole_value_and_of_the_last_that_is_the_same() {
+        let (one, other) = ((0..32).collect::<Vec<_>>(), (100..164).collect::<Vec<_>>());
+        let matcher = Matcher::new([one.as_slice(), &other, &one]);
+        assert_eq!(matcher.number_of(&one), Some(2));
+        assert_eq!(matcher.number_of(&other), Some(1));
+        for none in [
+            [one.as_slice(), &[0]].concat(),
+            [&[0], one.as_slice()].concat(),
+            one[..31].to_vec(),
+        ] {
+            assert_eq!(matcher.number_of(&none), None);
+        }
+        assert_eq!(Matcher::new([]).number_of(&one), None);
     }
 }
