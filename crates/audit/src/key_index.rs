@@ -24,7 +24,7 @@ const NODE: &str = "system:node:";
 /// Secrets of a file, and what each is wrapped in.
 pub(crate) type Found = BTreeMap<Secret, String>;
 
-/// The certificates of the whole tree: a key may be in one document and its certificate in another.
+/// The certificates of keys that the catalogue does not know. A key may be in one document and its certificate in another.
 pub(crate) struct KeyIndex {
     certificates: BTreeMap<Vec<u8>, BTreeSet<Certificate>>,
     /// Separate public keys on control planes.
@@ -34,11 +34,19 @@ pub(crate) struct KeyIndex {
 }
 
 impl KeyIndex {
-    pub(crate) fn of(catalogue: &Catalogue, machines: &[MachineFiles]) -> Self {
+    /// Indexes the keys of machines and of `shared` files.
+    pub(crate) fn of(catalogue: &Catalogue, machines: &[MachineFiles], shared: &[Document]) -> Self {
+        let files = machines.iter().flat_map(|machine| &machine.files).chain(shared);
+        let keys = files.flat_map(|file| &file.contents.keys);
+        let unknown: BTreeSet<_> = keys
+            .filter(|(_, key)| key.known.is_none())
+            .map(|(public, _)| public)
+            .collect();
         let (mut certificates, mut publics) = (BTreeMap::new(), BTreeSet::new());
         for machine in machines {
             for file in &machine.files {
-                for (public, of_key) in &file.contents.certificates {
+                let of_keys = file.contents.certificates.iter();
+                for (public, of_key) in of_keys.filter(|(public, _)| unknown.contains(public)) {
                     let all: &mut BTreeSet<_> = certificates.entry(public.clone()).or_default();
                     all.extend(of_key.iter().cloned());
                 }

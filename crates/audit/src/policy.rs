@@ -69,7 +69,7 @@ pub fn audit(
     by_identity: fn(&str) -> bool,
 ) -> Audit {
     machines.par_iter_mut().for_each(MachineFiles::complete_certificates);
-    let key_index = KeyIndex::of(catalogue, &machines);
+    let key_index = KeyIndex::of(catalogue, &machines, shared);
     let mut findings = Vec::new();
     for file in shared {
         findings.extend(key_index.of_no_machine(catalogue, file));

@@ -8,12 +8,13 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use firelay::audit::{Contents, Document, Role, audit};
 use serde_json::Value;
 
 use super::{
     rendered::Rendered,
     support::{said, succeed},
-    tampered::gzip,
+    tampered::{Beside, gzip, machine},
 };
 
 /// The codes and the files of the findings.
@@ -151,4 +152,35 @@ fn a_tree_of_no_machines_is_none() {
 fn one_document_is_one() {
     let tree = Rendered::of("single-node");
     assert!(said(&tree.audit(true, &[])).contains(": 1 document; "));
+}
+
+/// A certificate of a machine identifies a key that is nowhere else.
+#[test]
+fn a_key_beside_the_machines_has_the_name_of_its_certificate() {
+    let tree = Rendered::of("mixed");
+    let document = fs::read_to_string(tree.at("out/nodes/arm1/user-data")).unwrap();
+    let block = |label: &str| {
+        let end = format!("-----END {label}-----");
+        let text = &document[document.find(&format!("-----BEGIN {label}-----")).unwrap()..];
+        text[..text.find(&end).unwrap() + end.len()].to_owned()
+    };
+    let catalogue = Beside::new(&tree, false).catalogue;
+    let arm1 = machine(&catalogue, "arm1", Role::Worker, block("CERTIFICATE").as_bytes());
+    let stray = Document {
+        path: "stray".to_owned(),
+        contents: Contents::read(&catalogue, block("EC PRIVATE KEY").as_bytes()).into(),
+        changed: false,
+    };
+    let findings = audit(&catalogue, vec![arm1], &[stray], |_| true).findings;
+    let found: Vec<_> = findings
+        .iter()
+        .map(|finding| (finding.code, finding.message.as_str()))
+        .collect();
+    assert_eq!(
+        found,
+        [(
+            "FL1085",
+            "key of system:node:arm1 is in a file that is for nobody in particular"
+        )]
+    );
 }
