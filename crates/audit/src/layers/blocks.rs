@@ -72,27 +72,22 @@ pub(super) fn follow(last: &[u8], next: &[u8]) -> bool {
 
 fn joined<'t>(pieces: impl Iterator<Item = &'t [u8]>) -> Vec<Zeroizing<Vec<u8>>> {
     let mut found = Vec::new();
+    // Empty until a second piece follows: after most pieces none does.
     let mut block = Zeroizing::new(Vec::new());
     let mut last: Option<Piece<'_>> = None;
-    let mut many = false;
     for text in pieces.chain([&b""[..]]) {
         let piece = Piece::of(text);
-        let follows = last
-            .as_ref()
-            .zip(piece.as_ref())
-            .is_some_and(|(last, piece)| piece.follows(last));
-        let tail = last
-            .as_ref()
-            .filter(|_| !follows)
-            .map_or(&b""[..], |last| last.tail(text));
-        block.extend_from_slice(tail);
-        many = many || follows || !tail.is_empty();
-        if !follows {
-            let whole = std::mem::take(&mut block);
-            found.extend(Some(whole).filter(|_| many));
-            many = false;
+        if let Some(last) = &last {
+            let following = piece.as_ref().filter(|piece| piece.follows(last));
+            let run = following.map_or_else(|| last.tail(text), |piece| piece.run);
+            if block.is_empty() && !run.is_empty() {
+                block.extend_from_slice(last.run);
+            }
+            block.extend_from_slice(run);
+            if following.is_none() && !block.is_empty() {
+                found.push(std::mem::take(&mut block));
+            }
         }
-        block.extend_from_slice(piece.as_ref().map_or(&[], |piece| piece.run));
         last = piece;
     }
     found

@@ -10,7 +10,7 @@ use base64::{
         general_purpose::{GeneralPurpose, GeneralPurposeConfig},
     },
 };
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 use percent_encoding::percent_decode;
 use zeroize::Zeroizing;
 
@@ -233,6 +233,10 @@ fn has_list(text: &[u8], between: impl Fn(&u8) -> bool) -> bool {
 /// text.
 pub(crate) fn utf16(bytes: &[u8]) -> Vec<Bytes> {
     let mut found = Vec::new();
+    // A text has at least so many zeros. Most short binaries have fewer.
+    if memchr_iter(0, bytes).nth(SHORTEST - 1).is_none() {
+        return found;
+    }
     let mut at = 0;
     while at < bytes.len() {
         let is_pair = |pair: &&[u8]| (pair[0].is_ascii_graphic() || pair[0].is_ascii_whitespace()) && pair[1] == 0;
