@@ -24,25 +24,28 @@ use crate::{
 
 /// Runs the verb.
 pub fn run(args: &cli::Audit) -> Result<(), Failure> {
-    let profiles = load_profiles(&args.profiles, "the profiles")?.profiles;
-    let search = || of_tree(args.tree.path(), args.secrets.as_deref(), &args.identity, &profiles);
+    let (profiles, files) = rayon::join(
+        || load_profiles(&args.profiles, "the profiles"),
+        || Files::open(args.tree.path()),
+    );
+    let (profiles, files) = (profiles?.profiles, files?);
+    let search = || of_tree(&files, args.secrets.as_deref(), &args.identity, &profiles);
     let (_, report) = progress::during("searching for secrets", search)?;
     streams::report(args.output, &report, || audit::text(&report))?;
     verdict(&report)
 }
 
-/// The audit of a tree in a directory, with the secrets that were searched.
+/// The audit of a tree, with the secrets that were searched.
 pub(super) fn of_tree(
-    out: &Path,
+    files: &Files,
     secrets: Option<&Path>,
     identity: &IdentityArg,
     profiles: &Profiles,
 ) -> Result<(Catalogue, Report), Failure> {
-    let files = Files::open(out)?;
-    let bundle = secrets.map(|path| belonging(&files, path, identity)).transpose()?;
+    let bundle = secrets.map(|path| belonging(files, path, identity)).transpose()?;
     let known = bundle
         .as_ref()
-        .map(|bundle| known_secrets::of_bundle(bundle, holders(&files), files.external_etcd()));
+        .map(|bundle| known_secrets::of_bundle(bundle, holders(files), files.external_etcd()));
     let catalogue = Catalogue::new(known.unwrap_or_default());
     let (machines, shared) = files.read(&catalogue)?;
     let mut audit = audit::audit(&catalogue, machines, &shared, by_identity);

@@ -27,7 +27,7 @@ use super::{
     outline::facts,
 };
 use crate::{
-    audit::{Catalogue, MachineFiles, Report as Exposure},
+    audit::{Catalogue, Files, MachineFiles, Report as Exposure},
     changes::Counts,
     cli::{Inputs, Report, StateArgs},
     redact::redact_spec,
@@ -56,7 +56,8 @@ pub(super) struct Subject {
 /// A tree in a directory.
 pub(super) fn of_tree(out: &Path, inputs: &Inputs, now: OffsetDateTime) -> Result<Subject, Failure> {
     let profiles = load_profiles(&inputs.spec.profiles, "the profiles")?.profiles;
-    let (catalogue, exposure) = audit::of_tree(out, inputs.secrets.as_deref(), &inputs.identity, &profiles)?;
+    let secrets = inputs.secrets.as_deref();
+    let (catalogue, exposure) = audit::of_tree(&Files::open(out)?, secrets, &inputs.identity, &profiles)?;
     let tree = Tree::open(out)?;
     Ok(Subject {
         out: out.to_owned(),
