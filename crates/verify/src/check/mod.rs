@@ -393,15 +393,16 @@ pub fn check(tree: &Tree, now: OffsetDateTime) -> Vec<Finding> {
 /// The same without an order, for a tree that is a part of one.
 pub(super) fn part(tree: &Tree, now: OffsetDateTime, seen: &Seen, chosen: &Chosen) -> Vec<Finding> {
     let checks: Vec<_> = CHECKS.iter().filter(|check| chosen.has(check)).collect();
+    let (cluster, authorities) = rayon::join(|| Cluster::of(tree), || keys::authorities(tree));
     let known = Known {
         tree,
-        cluster: Cluster::of(tree),
+        cluster,
         now,
         shell: &seen.shell,
         read: &seen.read,
         objects: &seen.objects,
         owners: &seen.owners,
-        authorities: keys::authorities(tree),
+        authorities,
     };
     let of_tree = checks.par_iter().flat_map_iter(|check| match check.of {
         Of::Tree(run) => run(&known),
