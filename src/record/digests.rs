@@ -75,8 +75,8 @@ impl Record {
             };
             return Some(edited(&[key], "`founding` does not have the digests of all settings"));
         }
-        let mut machines = self.machines.iter();
-        match machines.find(|(name, own)| own.entry_digest != own.digest_entry(name, bundle)) {
+        let machines = self.machines.par_iter();
+        match machines.find_first(|(name, own)| own.entry_digest != own.digest_entry(name, bundle)) {
             Some((name, _)) => Some(edited(&["machines", name], "`entryDigest` is not of these values")),
             None => self.edited_names(bundle),
         }
