@@ -1,7 +1,11 @@
 //! `audit`: the access that each document of a tree gives to its readers, and who the readers are. The same check runs
 //! before a render is put in place.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+    sync::Arc,
+};
 
 use super::{
     bundle::load_bundle,
@@ -12,10 +16,10 @@ use super::{
     streams,
 };
 use crate::{
-    audit::{self, Audit, Catalogue, Contents, Document, Files, Finding, MachineFiles, Platform, Report},
+    audit::{self, Alike, Audit, Catalogue, Contents, Document, Files, Finding, MachineFiles, Platform, Report},
     cli::{self, IdentityArg},
     delivery::ManifestFile,
-    plan::Plan,
+    plan::{NodePlan, Plan},
     profile::{PlatformProfile, Profiles, Store},
     secret::Secret,
     secrets::Bundle,
@@ -143,12 +147,28 @@ pub(super) fn catalogue(plan: &Plan, bundle: &Bundle) -> Catalogue {
     Catalogue::new(known_secrets::of_bundle(bundle, holders, plan.etcd.external))
 }
 
+/// The class of machines that each machine is in, for the search of their documents: their own names and addresses are too short for a
+/// secret. Values of labels may be long.
+pub(super) fn alike<'n>(plan: &Plan, nodes: &'n [NodePlan]) -> HashMap<&'n str, Arc<Alike>> {
+    let mut alike = HashMap::new();
+    for class in plan.classes(nodes) {
+        let mut by_labels: BTreeMap<_, Arc<Alike>> = BTreeMap::new();
+        let short = class.into_iter().filter(|(_, node)| node.name.len() < audit::SHORTEST);
+        alike.extend(short.map(|(_, node)| {
+            let own = by_labels.entry(&node.labels).or_default();
+            (node.name.as_str(), Arc::clone(own))
+        }));
+    }
+    alike
+}
+
 /// One machine's files, searched; the first one is the readable document, which represents its compressed forms. `made` are lines of
-/// certificates and keys that were made for this machine. From `shared_end` on, many documents are the same.
+/// certificates and keys that were made for this machine. From `shared_end` on, many documents are the same, and some are alike before it.
 pub(super) fn searched(
     catalogue: &Catalogue,
     files: &[(ManifestFile, &[u8])],
-    (made, shared_end): (&[Secret<String>], Option<usize>),
+    made: impl Fn() -> Vec<Secret<String>>,
+    (shared_end, alike): (Option<usize>, Option<&Alike>),
 ) -> Option<MachineFiles> {
     let entries = files
         .iter()
@@ -157,9 +177,8 @@ pub(super) fn searched(
     let mut machine = audit::machines(&entries.expect("an entry of the manifest reads back")).pop()?;
     for (file, bytes) in files {
         let same = readable(&machine.files, file).map(|own| Arc::clone(&own.contents));
-        let made = made.iter().map(|line| line.expose().as_str());
-        let shared_end = shared_end.filter(|_| machine.files.is_empty());
-        let contents = same.unwrap_or_else(|| Contents::read_beside(catalogue, made, shared_end, bytes).into());
+        let beside = (shared_end.filter(|_| machine.files.is_empty()), alike);
+        let contents = same.unwrap_or_else(|| Contents::read_beside(catalogue, &made, beside, bytes).into());
         let path = file.path.clone();
         machine.files.push(Document {
             path,

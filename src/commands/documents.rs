@@ -30,8 +30,7 @@ pub(super) struct Documents<'n> {
     pub(super) artifact: Artifact,
     /// When the first of its certificates ends.
     pub(super) ends: OffsetDateTime,
-    /// The lines of its certificates and keys, as they are in the document.
-    pub(super) made: Vec<Secret<String>>,
+    pki: NodePki,
 }
 
 impl<'n> Documents<'n> {
@@ -45,7 +44,7 @@ impl<'n> Documents<'n> {
             boot: assembly.pxe_files(node, &artifact)?,
             artifact,
             ends: pki.expires,
-            made: made(node, &pki),
+            pki,
         })
     }
 
@@ -58,6 +57,21 @@ impl<'n> Documents<'n> {
     /// A pool's document has no certificate, and its token counts from the day of founding.
     pub(super) fn expires(&self) -> Option<OffsetDateTime> {
         (!self.node.pool).then_some(self.ends)
+    }
+
+    /// The lines with the base64 of its PEM files, as they are in the document. A key that the audit does not know of this machine is not
+    /// among them.
+    pub(super) fn made(&self) -> Vec<Secret<String>> {
+        let holder = KeyHolder::of(self.node);
+        let is_known = |path: &str| path.ends_with(".crt") || holder.has(path);
+        let files = self.pki.files.iter().filter(|file| is_known(&file.path));
+        let texts = files.map(|file| on_one_line(file.content.expose()));
+        let pem = texts.filter(|text| text.starts_with(BORDER));
+        let lines = pem.flat_map(|text| {
+            let lines = text.lines().filter(|line| !line.starts_with(BORDER));
+            lines.map(|line| Secret::new(line.to_owned())).collect::<Vec<_>>()
+        });
+        lines.collect()
     }
 
     /// The files, described.
@@ -79,20 +93,6 @@ pub(super) fn described((mut file, bytes): (ManifestFile, &[u8])) -> (ManifestFi
     file.bytes = bytes.len() as u64;
     file.sha256 = sha256_hex(bytes);
     (file, bytes)
-}
-
-/// The lines with the base64 of PEM files. A key that the audit does not know of this machine is not among them.
-fn made(node: &NodePlan, pki: &NodePki) -> Vec<Secret<String>> {
-    let holder = KeyHolder::of(node);
-    let is_known = |path: &str| path.ends_with(".crt") || holder.has(path);
-    let files = pki.files.iter().filter(|file| is_known(&file.path));
-    let texts = files.map(|file| on_one_line(file.content.expose()));
-    let pem = texts.filter(|text| text.starts_with(BORDER));
-    let lines = pem.flat_map(|text| {
-        let lines = text.lines().filter(|line| !line.starts_with(BORDER));
-        lines.map(|line| Secret::new(line.to_owned())).collect::<Vec<_>>()
-    });
-    lines.collect()
 }
 
 /// Files that belong to no single node.

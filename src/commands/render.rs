@@ -6,6 +6,7 @@ use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use firelay_verify::{Cause, Chosen};
@@ -31,7 +32,7 @@ use super::{
     verify,
 };
 use crate::{
-    audit::{Catalogue, MachineFiles},
+    audit::{Alike, Catalogue, MachineFiles},
     changes::{Action, Counts, MachineChange, steps},
     cli::{self, OutputFormat, Render, TemplateEngine},
     delivery::{
@@ -346,7 +347,7 @@ fn document(args: &Render, project: &Project, assembly: &Assembly<'_>, nodes: &[
     let artifact = assembly.artifact(node, &assembly.files(node, &assembly.pki(node)?)?)?;
     let files: Vec<_> = artifact.tree_files(node, None).collect();
     let catalogue = audit::catalogue(&project.plan, assembly.bundle());
-    let searched = audit::searched(&catalogue, &files, (&[], artifact.shared_end));
+    let searched = audit::searched(&catalogue, &files, Vec::new, (artifact.shared_end, None));
     audit::refuse(&catalogue, searched.into_iter().collect())?;
     let file = artifact.files.iter().find(|file| file.name == artifact.handover.file);
     let content = file.map_or(&[][..], |file| &file.content);
@@ -412,8 +413,12 @@ fn write_nodes(
 ) -> Result<Vec<Written>, Failure> {
     let bundle = assembly.bundle();
     let catalogue = audit::catalogue(&project.plan, bundle);
+    let alike = audit::alike(&project.plan, nodes);
     let write = |nodes: &[&NodePlan]| {
-        let written = for_each_node(nodes, |node| write_node(assembly, tree, &catalogue, project, node));
+        let written = for_each_node(nodes, |node| {
+            let alike = alike.get(node.name.as_str()).map(Arc::as_ref);
+            write_node(assembly, tree, (&catalogue, alike), project, node)
+        });
         written.map_err(|failure| measure::explained(project, Basis::of(assembly), failure))
     };
     let others: BTreeSet<_> = { groups.iter() }
@@ -553,13 +558,14 @@ fn keep_others(args: &Render, tree: &TreeWriter, manifest: &Manifest, nodes: &[N
 fn write_node(
     assembly: &Assembly<'_>,
     tree: &TreeWriter,
-    catalogue: &Catalogue,
+    (catalogue, alike): (&Catalogue, Option<&Alike>),
     project: &Project,
     node: &NodePlan,
 ) -> Result<(Written, (MachineVariables, Option<MachineFiles>)), Failure> {
     let documents = Documents::of(assembly, node)?;
     let files = documents.files();
-    let searched = audit::searched(catalogue, &files, (&documents.made, documents.artifact.shared_end));
+    let beside = (documents.artifact.shared_end, alike);
+    let searched = audit::searched(catalogue, &files, || documents.made(), beside);
     for (described, bytes) in files {
         tree.put(described, bytes)?;
     }

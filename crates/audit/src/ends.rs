@@ -74,7 +74,7 @@ mod tests {
     };
 
     use crate::{
-        Catalogue, KnownSecret,
+        Alike, Catalogue, KnownSecret,
         contents::Contents,
         secret::{Exposure, Holder},
     };
@@ -84,13 +84,19 @@ mod tests {
 
     fn catalogue() -> Catalogue {
         let value = secret::Secret::new(VALUE.to_vec());
-        let known = KnownSecret::new(Exposure::Administers, "a", Holder::Anybody, value);
+        let known = KnownSecret::new(Exposure::Administers, "a", Holder::Machine("w1".to_owned()), value);
         Catalogue::new(vec![known])
     }
 
     fn end() -> String {
         let item = |at: usize| format!("- path: /etc/{at}\n  content: |\n    {}\n", (at * 7919) % 10_007);
         (0..300).map(item).collect()
+    }
+
+    fn lines(made: &[&str]) -> Vec<secret::Secret<String>> {
+        made.iter()
+            .map(|line| secret::Secret::new((*line).to_owned()))
+            .collect()
     }
 
     fn own(at: usize) -> String {
@@ -162,7 +168,7 @@ mod tests {
             let (border, text) = (own.len(), own + &end);
             let fresh = found(&self::catalogue(), text.as_bytes());
             for catalogue in [&learning, &catalogue, &learning] {
-                let beside = Contents::read_beside(catalogue, [], Some(border), text.as_bytes());
+                let beside = Contents::read_beside(catalogue, Vec::new, (Some(border), None), text.as_bytes());
                 assert_eq!(told(&beside), fresh, "{text}");
             }
         }
@@ -173,8 +179,13 @@ mod tests {
     fn lines_that_were_just_made_are_searched_for_known_secrets_alone() {
         let (line, guessed) = (base64(VALUE), "token: 0a1b2c.0123456789abcdeg");
         let read = |made: &[&str], text: &str| {
-            let made = made.iter().copied();
-            told(&Contents::read_beside(&catalogue(), made, None, text.as_bytes())).0
+            told(&Contents::read_beside(
+                &catalogue(),
+                || lines(made),
+                (None, None),
+                text.as_bytes(),
+            ))
+            .0
         };
         let text = |line: &str| format!("{}    {line}\n    a line\n    {line}\n", own(7));
         assert_eq!(read(&[], &text(guessed)), 1);
@@ -186,6 +197,51 @@ mod tests {
         let (first, second) = ("a".repeat(40) + "b", "a".repeat(40) + "c");
         let both = format!("    {first}\n    {second} {guessed}\n");
         assert_eq!(read(&[&format!("{second} {guessed}")], &both), 0);
+    }
+
+    #[test]
+    fn guesses_hold_for_files_that_are_alike_and_known_secrets_for_one() {
+        let (alike, catalogue, line) = (Alike::default(), catalogue(), base64([7; 40]));
+        let read = |own: &str, end: &str, made: &[&str]| {
+            let (border, text) = (own.len(), own.to_owned() + end);
+            let beside = (Some(border), Some(&alike));
+            told(&Contents::read_beside(
+                &catalogue,
+                || lines(made),
+                beside,
+                text.as_bytes(),
+            ))
+            .0
+        };
+        let (end, token) = (end(), "    token: 0a1b2c.0123456789abcdeg\n");
+        let document = |at: usize, more: &str| format!("{}    {line}\n{more}", own(at));
+        // Nothing is kept of a file with a secret that may be its own, or without one of the lines.
+        assert_eq!(read(&document(1, &format!("    {}\n", hex(&VALUE))), &end, &[&line]), 1);
+        assert_eq!(read(&document(1, ""), &end, &["another line"]), 0);
+        assert_eq!(read(&document(1, token), &end, &[&line]), 1);
+        // Found in the first one.
+        assert_eq!(read(&document(2, ""), &end, &[&line]), 1);
+        let known = base64(VALUE);
+        assert_eq!(read(&document(2, &format!("    {known}\n")), &end, &[&line]), 2);
+        // Another end, and a secret across the border.
+        assert_eq!(read(&document(2, ""), &(end.clone() + "- a\n"), &[&line]), 0);
+        let (begin, rest) = known.split_at(20);
+        let across = Alike::default();
+        let rest = format!("{rest}\n{end}");
+        for (own, found) in [("", 0), (begin, 1)] {
+            let (border, text) = (document(3, own).len(), document(3, own) + &rest);
+            let beside = (Some(border), Some(&across));
+            assert_eq!(
+                told(&Contents::read_beside(
+                    &catalogue,
+                    || lines(&[&line]),
+                    beside,
+                    text.as_bytes()
+                ))
+                .0,
+                found
+            );
+        }
     }
 
     #[test]

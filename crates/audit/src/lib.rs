@@ -35,11 +35,13 @@ pub use catalogue::{Catalogue, ETCD_MEMBER, KUBELET, KUBELET_SERVING, KnownSecre
 pub use contents::Contents;
 pub use encodings::encodings;
 pub use finding::{Finding, listed};
+pub use layers::SHORTEST;
 pub use machine_files::{Document, MachineFiles, Role};
 pub use matrix::{Documents, Line, Mark, Matrix};
 pub use patterns::{ENCRYPTION_KEY, bootstrap_token};
 pub use policy::{Audit, Holding, audit};
 pub use report::{Platform, Reader, Report, Row};
+pub use search::Alike;
 pub use secret::{Exposure, Holder, Secret};
 pub use table::text;
 pub use tree::{Error, Files, ManifestFile, machines};

@@ -1,8 +1,8 @@
 //! The search of one file for secrets, keys and certificates.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use firelay_base::shared_end::SharedEnd;
+use firelay_base::{secret, shared_end::SharedEnd};
 use memchr::memmem;
 use x509_parser::{
     certificate::X509Certificate,
@@ -16,8 +16,10 @@ use crate::{
     contents::{Contents, Key, wrapping},
     der::{self, FoundKey, Structure},
     ends::End,
-    layers::{Piece, Reader, is_coded, is_text, pieces_of_end, unescaped, unpack, unpack_piece},
-    patterns, shortened,
+    layers::{Piece, Reader, is_coded, is_text, pieces_of_end, unescaped, unpack, unpack_piece, until},
+    patterns,
+    secret::Holder,
+    shortened,
     wraps::Wrap,
 };
 
@@ -32,28 +34,57 @@ impl Contents {
 
     /// The same, where some lines are certificates and keys that the caller has just made: these are searched for the secrets of
     /// the catalogue alone. Guessing what they might be takes most of the time of a search. From `shared_end` on, many files are
-    /// the same: this part is searched once.
-    pub fn read_beside<'l>(
+    /// the same: this part is searched once. Of files that are `alike`, the first one is searched so, and the others for the secrets of
+    /// the catalogue alone.
+    pub fn read_beside(
         catalogue: &Catalogue,
-        made: impl IntoIterator<Item = &'l str>,
-        shared_end: Option<usize>,
+        made: impl FnOnce() -> Vec<secret::Secret<String>>,
+        (shared_end, alike): (Option<usize>, Option<&Alike>),
         bytes: &[u8],
     ) -> Self {
-        if let Some(end) = shared_end.and_then(|border| bytes.get(border..)) {
+        let border = shared_end.filter(|border| *border <= bytes.len());
+        let end = border.map(|border| &bytes[border..]);
+        if let Some(guessed) = alike.zip(end).and_then(|(alike, end)| alike.guessed(end)) {
+            let own = until(bytes, bytes.len() - guessed.end.len(), catalogue.longest());
+            let mut search = Search::new(catalogue, &[]);
+            search.known(&[], &squeezed(own));
+            search.contents.add(&[], &guessed.contents);
+            return search.contents;
+        }
+        if let Some(end) = end {
             catalogue.ends.know(end, |end| Search::searched_end(catalogue, end));
         }
         let (mut own, mut rest, mut left) = (Search::new(catalogue, &[]), Vec::with_capacity(bytes.len()), bytes);
-        for line in made {
-            if let Some(at) = place(left, line.as_bytes()) {
-                own.known(&[], line.as_bytes());
-                rest.extend_from_slice(&left[..at]);
-                left = &left[at + line.len()..];
+        let mut is_whole = true;
+        for line in made() {
+            let line = line.expose().as_bytes();
+            match place(left, line) {
+                Some(at) => {
+                    own.known(&[], line);
+                    rest.extend_from_slice(&left[..at]);
+                    left = &left[at + line.len()..];
+                }
+                None => is_whole = false,
             }
         }
         rest.extend_from_slice(left);
         let mut contents = Self::read(catalogue, &rest);
+        let is_of_all = is_whole && is_text(bytes) && contents.is_of_no_machine(catalogue);
+        if let Some((alike, end)) = alike.zip(end).filter(|_| is_of_all) {
+            alike.keep(end, &contents);
+        }
         contents.add(&[], &own.contents);
         contents
+    }
+
+    /// Whether it has no secret of one machine, and no key that may be one.
+    fn is_of_no_machine(&self, catalogue: &Catalogue) -> bool {
+        let holder = |number: &usize| &catalogue.secrets[*number].holder;
+        self.keys.is_empty()
+            && !self
+                .known
+                .keys()
+                .any(|number| matches!(holder(number), Holder::Machine(_)))
     }
 
     /// The same, where a file of the same machine may be packed in this one.
@@ -73,6 +104,30 @@ impl Contents {
         let mut contents = search.contents;
         contents.unsearched = contents.unsearched.or(unpacked.unsearched);
         (contents, unpacked.bytes)
+    }
+}
+
+/// Files with a shared end that differ before it in short names, in numbers and in lines that were made for each. What is guessed in
+/// one of them is in all.
+#[derive(Debug, Default)]
+pub struct Alike(OnceLock<Guessed>);
+
+#[derive(Debug)]
+struct Guessed {
+    end: Vec<u8>,
+    contents: Contents,
+}
+
+impl Alike {
+    fn guessed(&self, end: &[u8]) -> Option<&Guessed> {
+        self.0.get().filter(|guessed| guessed.end == end)
+    }
+
+    fn keep(&self, end: &[u8], contents: &Contents) {
+        self.0.get_or_init(|| Guessed {
+            end: end.to_vec(),
+            contents: contents.clone(),
+        });
     }
 }
 

@@ -183,7 +183,12 @@ fn searched(catalogue: &Catalogue, rendered: &Rendered, out: &Path) -> Result<Ve
             .iter()
             .zip(&read)
             .map(|(file, bytes)| ((*file).clone(), bytes.as_slice()));
-        Ok::<_, Failure>(audit::searched(catalogue, &files.collect::<Vec<_>>(), (&[], None)))
+        Ok::<_, Failure>(audit::searched(
+            catalogue,
+            &files.collect::<Vec<_>>(),
+            Vec::new,
+            (None, None),
+        ))
     };
     let machines: Vec<_> = machines.into_values().collect();
     let found: Vec<_> = machines.par_iter().map(one).collect::<Result<_, _>>()?;

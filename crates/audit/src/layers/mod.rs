@@ -21,7 +21,10 @@ use self::{
     pieces::{pieces, pieces_until},
     streams::{Stream, streams},
 };
-pub(crate) use self::{decode::unescaped, pieces::Piece};
+pub(crate) use self::{
+    decode::unescaped,
+    pieces::{Piece, until},
+};
 
 /// Maximum depth of encodings. A document of firelay has at most five. Repeated base64 grows a key beyond every
 /// platform's limit before it reaches this depth.
@@ -38,7 +41,7 @@ const TIMES: usize = 64;
 const CHUNK: usize = 64;
 
 /// Shorter texts hold no secret.
-const SHORTEST: usize = 24;
+pub const SHORTEST: usize = 24;
 
 /// Reads the layers of a file.
 pub(crate) trait Reader {

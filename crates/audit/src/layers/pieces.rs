@@ -63,6 +63,11 @@ fn ending(text: &[u8], ends: impl Iterator<Item = usize>, margin: usize) -> Vec<
     pieces.collect()
 }
 
+/// A text up to a place, and the margin behind it.
+pub(crate) fn until(text: &[u8], place: usize, margin: usize) -> &[u8] {
+    &text[..place + margin_of(&text[place..], margin)]
+}
+
 /// The length of the first lines that contain this many characters.
 fn margin_of(behind: &[u8], margin: usize) -> usize {
     let (mut characters, mut length) = (0, 0);
