@@ -1,6 +1,6 @@
 //! Machines and pools, resolved.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
 use firelay_yaml::{
     Spanned,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     profile::{OsProfile, PlatformProfile, Profiles},
-    spec::{Arch, JoinIdentity, Pool, Role, Settings, Spec},
+    spec::{Arch, Interface, JoinIdentity, Pool, Role, Settings, Spec},
 };
 
 /// Codes of findings that rest on what a system or platform can do.
@@ -41,11 +41,19 @@ pub(super) struct Nodes<'a> {
     pub(super) tunnel: Option<&'a Tunnel>,
     /// Addresses that machines have.
     pub(super) assigned: interfaces::AssignedAddresses,
+    /// The templates of machines without settings of their own, by their roles.
+    pub(super) plain: BTreeMap<&'a [Spanned<Role>], Rc<Template<'a>>>,
 }
 
-impl Nodes<'_> {
+/// A machine without its name and addresses.
+pub(super) struct Template<'a> {
+    node: NodePlan,
+    interfaces: Vec<&'a Interface>,
+}
+
+impl<'a> Nodes<'a> {
     /// Named machines in the order of the spec, then pools. Refused ones are left out.
-    pub(super) fn resolve(&mut self, groups: &[NodeGroup<'_>], report: &mut Report) -> Vec<NodePlan> {
+    pub(super) fn resolve(&mut self, groups: &[NodeGroup<'a>], report: &mut Report) -> Vec<NodePlan> {
         let mut nodes = Vec::new();
         for group in groups {
             self.resolve_row(group, &mut nodes, report);
@@ -64,7 +72,7 @@ impl Nodes<'_> {
         nodes
     }
 
-    fn resolve_row(&mut self, group: &NodeGroup<'_>, nodes: &mut Vec<NodePlan>, report: &mut Report) {
+    fn resolve_row(&mut self, group: &NodeGroup<'a>, nodes: &mut Vec<NodePlan>, report: &mut Report) {
         let node = group.node;
         let macs = machine_ids::macs(group, report);
         let uuid = node.uuid.as_ref().and_then(|text| report.take(machine_ids::uuid(text)));
@@ -79,7 +87,7 @@ impl Nodes<'_> {
                 pool: false,
             },
         };
-        let Some((template, interfaces)) = self.template(&machine, report) else {
+        let Some((template, interfaces)) = self.resolve_machine(&machine, report) else {
             return;
         };
         let named = group.names.iter().zip(interfaces).zip(macs).enumerate();
@@ -89,11 +97,11 @@ impl Nodes<'_> {
             mac,
             uuid: uuid.clone(),
             interfaces,
-            ..template.clone()
+            ..template.node.clone()
         }));
     }
 
-    fn resolve_pool(&mut self, pool: &Pool, report: &mut Report) -> Option<NodePlan> {
+    fn resolve_pool(&mut self, pool: &'a Pool, report: &mut Report) -> Option<NodePlan> {
         report.take(names::check("pool", &pool.name));
         let roles = machines::roles(&pool.roles, report);
         for role in pool.roles.iter().filter(|role| role.value != Role::Worker) {
@@ -112,24 +120,24 @@ impl Nodes<'_> {
                 pool: true,
             },
         };
-        let (template, interfaces) = self.template(&machine, report)?;
+        let (template, interfaces) = self.resolve_machine(&machine, report)?;
         Some(NodePlan {
             interfaces: interfaces.into_iter().next().unwrap_or_default(),
             name: pool.name.value.clone(),
             pool: true,
             identity: JoinIdentity::Token,
-            ..template
+            ..template.node.clone()
         })
     }
 
-    /// A machine without its name and addresses, and the interfaces of each.
+    /// The template of machines and the interfaces of each.
     ///
-    /// Without its system or platform it is resolved with another, so that this mistake hides no other.
-    fn template(
-        &mut self,
-        machine: &NodeInput<'_>,
-        report: &mut Report,
-    ) -> Option<(NodePlan, Vec<Vec<InterfacePlan>>)> {
+    /// Without its system or platform a machine is resolved with another, so that this mistake hides no other.
+    fn resolve_machine(&mut self, machine: &NodeInput<'_, 'a>, report: &mut Report) -> Option<Resolved<'a>> {
+        let plain = machine.settings.is_empty();
+        if let Some(known) = self.plain.get(machine.listed).filter(|_| plain).cloned() {
+            return Some(self.with_interfaces(known, machine, report));
+        }
         let settings = Inherited::new(self.spec, machine.listed, machine.settings);
         let systems = ProfileKind {
             key: "os",
@@ -144,24 +152,62 @@ impl Nodes<'_> {
         let os = report.take(systems.find(settings.os, machine.place));
         let platform = report.take(platforms.find(settings.platform, machine.place));
         if let (Some(os), Some(platform)) = (&os, &platform) {
-            return Some(self.template_of(machine, &settings, os, platform, report));
+            let before = report.len();
+            let template = Rc::new(self.template_of(machine, &settings, os, platform, report));
+            // A finding names the place of its machine, so each machine has its own.
+            if plain && report.len() == before {
+                self.plain.insert(machine.listed, template.clone());
+            }
+            return Some(self.with_interfaces(template, machine, report));
         }
         let platform = platform
             .or_else(|| platforms.guess(settings.platform, self.profiles.suggested_platforms().first().copied()))?;
         let os = os.or_else(|| systems.guess(settings.os, self.profiles.suggested_systems().first().copied()))?;
         Some(report.guessing(OF_SYSTEM, |report| {
-            self.template_of(machine, &settings, &os, &platform, report)
+            let template = self.template_of(machine, &settings, &os, &platform, report);
+            self.with_interfaces(Rc::new(template), machine, report)
         }))
+    }
+
+    fn with_interfaces(
+        &mut self,
+        template: Rc<Template<'a>>,
+        machine: &NodeInput<'_, 'a>,
+        report: &mut Report,
+    ) -> Resolved<'a> {
+        let node = &template.node;
+        let site = interfaces::Site {
+            os: &node.os,
+            platform: &node.platform,
+            ranges: self.ranges,
+            tunnel: self.tunnel,
+            ipv6: self.ipv6,
+            dns: node.host.dns.is_some(),
+            virtual_address: self
+                .spec
+                .endpoint
+                .interface
+                .as_ref()
+                .filter(|_| node.roles.control_plane),
+        };
+        let interfaces = interfaces::resolve(
+            &template.interfaces,
+            &machine.machines,
+            &site,
+            &mut self.assigned,
+            report,
+        );
+        (template, interfaces)
     }
 
     fn template_of(
         &mut self,
-        machine: &NodeInput<'_>,
-        settings: &Inherited<'_>,
+        machine: &NodeInput<'_, 'a>,
+        settings: &Inherited<'a>,
         os: &Arc<OsProfile>,
         platform: &Arc<PlatformProfile>,
         report: &mut Report,
-    ) -> (NodePlan, Vec<Vec<InterfacePlan>>) {
+    ) -> Template<'a> {
         let roles = machine.roles;
         let labels = labels::sort(&settings.labels, roles.control_plane, settings.has_cloud(), report);
         let taints = labels::taints(settings.taints, roles.control_plane && !roles.worker, report);
@@ -186,22 +232,12 @@ impl Nodes<'_> {
                 host.swap,
             );
         }
-        let site = interfaces::Site {
-            os,
-            platform,
-            ranges: self.ranges,
-            tunnel: self.tunnel,
-            ipv6: self.ipv6,
-            dns: host.dns.is_some(),
-            virtual_address: self.spec.endpoint.interface.as_ref().filter(|_| roles.control_plane),
-        };
-        let listed = settings
+        let interfaces = settings
             .host
             .replaced(|level| level.interfaces, |interface| &interface.name);
-        let interfaces = interfaces::resolve(&listed, &machine.machines, &site, &mut self.assigned, report);
         let image_archives = artifacts::image_archives(&settings.image_archives, roles, arch);
         let delivery = Arc::new(delivery::resolve(settings, os, platform, report));
-        let template = NodePlan {
+        let node = NodePlan {
             name: String::new(),
             pool: false,
             roles,
@@ -231,7 +267,7 @@ impl Nodes<'_> {
             platform: platform.clone(),
             delivery,
         };
-        (template, interfaces)
+        Template { node, interfaces }
     }
 }
 
@@ -255,13 +291,16 @@ impl Nodes<'_> {
     }
 }
 
+/// The template of machines and the interfaces of each.
+type Resolved<'a> = (Rc<Template<'a>>, Vec<Vec<InterfacePlan>>);
+
 /// A node or a pool, as far as they are alike.
-struct NodeInput<'a> {
+struct NodeInput<'n, 'a> {
     roles: RoleSet,
     listed: &'a [Spanned<Role>],
     settings: Settings<'a>,
     place: Span,
-    machines: interfaces::Machines<'a>,
+    machines: interfaces::Machines<'n>,
 }
 
 /// A kind of profile that a machine names.

@@ -28,6 +28,11 @@ impl Report {
         items.into_iter().for_each(|item| check(item, self));
     }
 
+    /// How many findings there are.
+    pub(super) fn len(&self) -> usize {
+        self.findings.len()
+    }
+
     /// Whether the spec is refused already.
     pub(super) fn has_errors(&self) -> bool {
         diagnostic::refuse(&self.findings)

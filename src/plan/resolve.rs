@@ -123,6 +123,7 @@ fn plan(spec: &Spec, profiles: &Profiles, report: &mut Report) -> Option<Plan> {
         ranges: &ranges,
         tunnel: tunnel.as_ref(),
         assigned: interfaces::AssignedAddresses::new(own_addresses(&groups)),
+        plain: BTreeMap::new(),
     };
     let machines = nodes.resolve(&groups, report);
     let store = nodes.store;

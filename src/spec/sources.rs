@@ -27,7 +27,7 @@ pub enum Unread {
 pub type Load<'r> = &'r mut dyn FnMut(&Path) -> Result<Vec<u8>, Unread>;
 
 /// A file that a spec names, or the reason why it cannot be read.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Loaded {
     /// The path as written in the spec.
     pub path: PathBuf,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{owned_node, tree::Node};
 
 /// A value with its tree.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RawValue {
     pub value: Value,
     /// The place of each part.

@@ -17,14 +17,14 @@ pub struct Tree<'s> {
 ///
 /// The place is within one line: a scalar or flow collection itself, for a block collection the key that it belongs to
 /// or, without one, its first key or element.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Node<'s> {
     pub span: Span,
     pub content: Content<'s>,
 }
 
 /// The content of a node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Content<'s> {
     /// Text, not resolved.
     Scalar(Scalar<'s>),
@@ -34,7 +34,7 @@ pub enum Content<'s> {
 }
 
 /// A scalar after unescaping.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Scalar<'s> {
     pub text: Cow<'s, str>,
     /// Neither quoted nor a block: `true`, `12` and `~` mean more than text.

@@ -49,7 +49,7 @@ pub struct ArtifactOverride {
 }
 
 /// An OCI archive with images.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ImageArchive {
     /// Where it is fetched from (the mirror does not apply).

@@ -27,7 +27,7 @@ pub struct Delivery {
 }
 
 /// `delivery` of a role, a node or a pool.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeDelivery {
     /// The form that the documents take; the nearest counts.
@@ -37,7 +37,7 @@ pub struct NodeDelivery {
 }
 
 /// `delivery.pointer`: where the payloads lie.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pointer {
     /// `https://HOST/PATH`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `azure://ACCOUNT/CONTAINER/PREFIX`; with the last three
@@ -53,7 +53,7 @@ pub struct Pointer {
 }
 
 /// `delivery.pointer.auth`. It stands in the small document; what it opens should be read-only and end soon.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PointerAuth {
     /// Headers of each request by name; values are redacted in every output for people.

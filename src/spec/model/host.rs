@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::{secret::Secret, spec::Loaded};
 
 /// `proxy`: the way out for containerd, for what the boot chain fetches and for the commands of the user. `{}` is none.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Proxy {
     /// For `http://` URLs: `http://[USER:PASSWORD@]HOST:PORT`.
@@ -21,7 +21,7 @@ pub struct Proxy {
 }
 
 /// `ntp`: where the time service of the image gets its time. `{}` leaves it as the image has it.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Ntp {
     /// Names or addresses, one machine each.
@@ -31,7 +31,7 @@ pub struct Ntp {
 }
 
 /// `dns`: the name servers of the machines. `{}` leaves them as DHCP and the image have them.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct NameServers {
     /// Addresses, in the order in which they are asked.
@@ -41,7 +41,7 @@ pub struct NameServers {
 }
 
 /// A source of packages: a repository of the kind that the system's package manager reads.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PackageSource {
     /// Its name, which becomes that of a file.
@@ -59,7 +59,7 @@ pub struct PackageSource {
 }
 
 /// A data disk.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Disk {
     /// A whole disk or a partition, `/dev/disk/by-id/…`.
@@ -84,7 +84,7 @@ pub enum Filesystem {
 }
 
 /// A file system that is there already: of a server, of another directory (`bind`), in memory, or on a device.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Mount {
     /// The device or share, as the first field of fstab(5): `nas.example.com:/data`, `UUID=…`, a path, or `tmpfs`.
@@ -99,7 +99,7 @@ pub struct Mount {
 }
 
 /// A file of the user.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HostFile {
     /// Absolute path.
@@ -136,7 +136,7 @@ pub enum FileEncoding {
 }
 
 /// `commands`: text for bash, each entry run once.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Commands {
     /// Before anything is fetched.

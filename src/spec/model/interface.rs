@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::NameServers;
 
 /// A network interface: a device, a bond of devices, or a VLAN.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Interface {
     /// The device's name in the kernel, `eno1`; with `mac`, `bond` or `vlan` the name that it is given.
@@ -44,7 +44,7 @@ pub struct Interface {
 }
 
 /// `bond` of an interface.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Bond {
     /// The devices in it. They need no entry of their own, unless they are known by a MAC address.
@@ -101,7 +101,7 @@ pub enum HashPolicy {
 }
 
 /// `vlan` of an interface.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Vlan {
     /// The VLAN's number, from 1 to 4094.
@@ -111,7 +111,7 @@ pub struct Vlan {
 }
 
 /// A route.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Route {
     /// The network that is reached, `10.0.0.0/8`.

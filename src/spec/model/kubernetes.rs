@@ -61,7 +61,7 @@ pub struct Kubernetes {
 }
 
 /// `{name, value}` of an argument.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Argument {
     /// Name without dashes.
@@ -99,7 +99,7 @@ pub struct Volume {
 }
 
 /// Kubelet settings; also on a role, a node and a pool.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Kubelet {
     /// Fields of KubeletConfiguration v1beta1 as upstream names them.

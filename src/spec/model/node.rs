@@ -34,7 +34,7 @@ pub enum TaintEffect {
 }
 
 /// A taint.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Taint {
     /// Key.
@@ -103,7 +103,7 @@ macro_rules! with_node_settings {
 }
 
 /// The settings that a role, a node and a pool share, borrowed from whichever carries them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings<'a> {
     pub os: Option<&'a Spanned<String>>,
     pub platform: Option<&'a Spanned<String>>,
@@ -115,6 +115,13 @@ pub struct Settings<'a> {
     pub image_archives: &'a [ImageArchive],
     pub security: &'a NodeSecurity,
     pub host: HostSettings<'a>,
+}
+
+impl Settings<'_> {
+    /// Whether nothing is set at this level.
+    pub fn is_empty(&self) -> bool {
+        *self == NodeSettings::default().settings()
+    }
 }
 
 with_node_settings! {

@@ -36,7 +36,7 @@ pub enum SelinuxMode {
 }
 
 /// `security` of a role, a node or a pool.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeSecurity {
     /// The most that who reads a document may do with what is in it; the nearest counts.

@@ -90,7 +90,7 @@ pub(super) use level;
 macro_rules! borrowed {
     ([ $($(#[$attr:meta])* pub $field:ident: $type:ty,)* ]) => {
         /// The settings of one level, borrowed.
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct HostSettings<'a> { $(pub $field: &'a $type,)* }
     };
 }
