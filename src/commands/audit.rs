@@ -147,17 +147,37 @@ pub(super) fn catalogue(plan: &Plan, bundle: &Bundle) -> Catalogue {
     Catalogue::new(known_secrets::of_bundle(bundle, holders, plan.etcd.external))
 }
 
-/// The class of machines that each machine is in, for the search of their documents: their own names and addresses are too short for a
-/// secret. Values of labels may be long.
-pub(super) fn alike<'n>(plan: &Plan, nodes: &'n [NodePlan]) -> HashMap<&'n str, Arc<Alike>> {
+/// A document of several that are alike.
+pub(super) struct AlikeDocument {
+    alike: Arc<Alike>,
+    /// It is to be searched before the others.
+    pub(super) is_first: bool,
+}
+
+/// The documents of machines that are alike, by the names of the machines. Names are shorter than any secret that is guessed. Values of
+/// labels may be long.
+pub(super) fn alike<'n>(plan: &Plan, nodes: &[&'n NodePlan]) -> HashMap<&'n str, AlikeDocument> {
     let mut alike = HashMap::new();
-    for class in plan.classes(nodes) {
-        let mut by_labels: BTreeMap<_, Arc<Alike>> = BTreeMap::new();
-        let short = class.into_iter().filter(|(_, node)| node.name.len() < audit::SHORTEST);
-        alike.extend(short.map(|(_, node)| {
-            let own = by_labels.entry(&node.labels).or_default();
-            (node.name.as_str(), Arc::clone(own))
-        }));
+    for class in plan.classes(nodes.iter().copied()) {
+        let mut by_labels: BTreeMap<_, Vec<&NodePlan>> = BTreeMap::new();
+        for (_, node) in class {
+            if node.name.len() < audit::SHORTEST {
+                by_labels.entry(&node.labels).or_default().push(node);
+            }
+        }
+        for nodes in by_labels.into_values().filter(|nodes| nodes.len() > 1) {
+            let of_all = Arc::default();
+            alike.extend(nodes.into_iter().enumerate().map(|(at, node)| {
+                let alike = Arc::clone(&of_all);
+                (
+                    node.name.as_str(),
+                    AlikeDocument {
+                        alike,
+                        is_first: at == 0,
+                    },
+                )
+            }));
+        }
     }
     alike
 }
@@ -168,8 +188,9 @@ pub(super) fn searched(
     catalogue: &Catalogue,
     files: &[(ManifestFile, &[u8])],
     made: impl Fn() -> Vec<Secret<String>>,
-    (shared_end, alike): (Option<usize>, Option<&Alike>),
+    (shared_end, alike): (Option<usize>, Option<&AlikeDocument>),
 ) -> Option<MachineFiles> {
+    let alike = alike.map(|document| &*document.alike);
     let entries = files
         .iter()
         .map(|(file, _)| serde_json::from_slice(&serde_json::to_vec(file)?));

@@ -59,8 +59,8 @@ impl<'n> Documents<'n> {
         (!self.node.pool).then_some(self.ends)
     }
 
-    /// The lines with the base64 of its PEM files, as they are in the document. A key that the audit does not know of this machine is not
-    /// among them.
+    /// The lines with the base64 of its PEM files, as a document of cloud-init has them. A key that the audit does not know of this machine is
+    /// not among them.
     pub(super) fn made(&self) -> Vec<Secret<String>> {
         let holder = KeyHolder::of(self.node);
         let is_known = |path: &str| path.ends_with(".crt") || holder.has(path);

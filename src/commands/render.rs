@@ -6,7 +6,6 @@ use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use firelay_verify::{Cause, Chosen};
@@ -15,7 +14,7 @@ use time::OffsetDateTime;
 use self::report::{Written, report};
 use super::{
     assembly::{Assembly, for_each_node},
-    audit,
+    audit::{self, AlikeDocument},
     bundle::{self, bundle_path, is_missing, refuse_lost, save_bundle},
     documents::{self, Documents, TreeFile},
     failure::Failure,
@@ -32,7 +31,7 @@ use super::{
     verify,
 };
 use crate::{
-    audit::{Alike, Catalogue, MachineFiles},
+    audit::{Catalogue, MachineFiles},
     changes::{Action, Counts, MachineChange, steps},
     cli::{self, OutputFormat, Render, TemplateEngine},
     delivery::{
@@ -403,6 +402,9 @@ fn inputs(
     inputs
 }
 
+/// The line of the report, Terraform's variables and the searched files of a node.
+type WrittenNode = (Written, (MachineVariables, Option<MachineFiles>));
+
 /// Writes the files of each node, and Terraform's variables of all of them. Of groups the first one is rendered before the others.
 fn write_nodes(
     args: &Render,
@@ -413,14 +415,7 @@ fn write_nodes(
 ) -> Result<Vec<Written>, Failure> {
     let bundle = assembly.bundle();
     let catalogue = audit::catalogue(&project.plan, bundle);
-    let alike = audit::alike(&project.plan, nodes);
-    let write = |nodes: &[&NodePlan]| {
-        let written = for_each_node(nodes, |node| {
-            let alike = alike.get(node.name.as_str()).map(Arc::as_ref);
-            write_node(assembly, tree, (&catalogue, alike), project, node)
-        });
-        written.map_err(|failure| measure::explained(project, Basis::of(assembly), failure))
-    };
+    let write = |nodes: &[&NodePlan]| write_some(assembly, tree, (&catalogue, project), nodes);
     let others: BTreeSet<_> = { groups.iter() }
         .flat_map(|group| group.others.iter().map(|node| node.name.as_str()))
         .collect();
@@ -437,6 +432,28 @@ fn write_nodes(
     variables::put(tree, project, bundle, machines, !args.node.is_empty())?;
     written.extend(Written::of_kept(tree, &kept));
     Ok(in_order(nodes, written))
+}
+
+/// Writes the files of some nodes. Of documents that are alike, the first one is searched before the others.
+fn write_some(
+    assembly: &Assembly<'_>,
+    tree: &TreeWriter,
+    (catalogue, project): (&Catalogue, &Project),
+    nodes: &[&NodePlan],
+) -> Result<Vec<WrittenNode>, Failure> {
+    let alike = audit::alike(&project.plan, nodes);
+    let own = |node: &NodePlan| alike.get(node.name.as_str());
+    let write = |nodes: &[&NodePlan]| {
+        let written = for_each_node(nodes, |node| {
+            write_node(assembly, tree, (catalogue, own(node)), project, node)
+        });
+        written.map_err(|failure| measure::explained(project, Basis::of(assembly), failure))
+    };
+    let is_first = |node: &&&NodePlan| own(node).is_some_and(|own| own.is_first);
+    let (first, others): (Vec<_>, Vec<_>) = nodes.iter().partition(is_first);
+    let mut written = write(&first)?;
+    written.extend(write(&others)?);
+    Ok(written)
 }
 
 /// The lines of the report in the order of the spec.
@@ -558,10 +575,10 @@ fn keep_others(args: &Render, tree: &TreeWriter, manifest: &Manifest, nodes: &[N
 fn write_node(
     assembly: &Assembly<'_>,
     tree: &TreeWriter,
-    (catalogue, alike): (&Catalogue, Option<&Alike>),
+    (catalogue, alike): (&Catalogue, Option<&AlikeDocument>),
     project: &Project,
     node: &NodePlan,
-) -> Result<(Written, (MachineVariables, Option<MachineFiles>)), Failure> {
+) -> Result<WrittenNode, Failure> {
     let documents = Documents::of(assembly, node)?;
     let files = documents.files();
     let beside = (documents.artifact.shared_end, alike);

@@ -57,6 +57,12 @@ impl Ends {
         known.iter().find(|end| text.ends_with(end.of.text())).cloned()
     }
 
+    /// The known end with this text.
+    pub(crate) fn same(&self, text: &[u8]) -> Option<Arc<SharedEnd>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|end| end.of.text() == text).map(|end| end.of.clone())
+    }
+
     fn has_room_for(&self, new: &[u8]) -> bool {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         // Most ends are the same allocation as a known one.
@@ -83,9 +89,13 @@ mod tests {
     const VALUE: [u8; 32] = *b"\x01\x8d\x42\xf9\x9a\x33\x71\xc0\x5e\x17\xbb\x60\x2f\x94\xda\x08\xe1\x7c\x36\xa5\xcf\x4b\x90\x1d\x6e\xf3\x28\x87\x55\xba\x0c\xd4";
 
     fn catalogue() -> Catalogue {
+        catalogue_of(Holder::Machine("w1".to_owned()))
+    }
+
+    /// A catalogue with the secret of a holder.
+    fn catalogue_of(holder: Holder) -> Catalogue {
         let value = secret::Secret::new(VALUE.to_vec());
-        let known = KnownSecret::new(Exposure::Administers, "a", Holder::Machine("w1".to_owned()), value);
-        Catalogue::new(vec![known])
+        Catalogue::new(vec![KnownSecret::new(Exposure::Administers, "a", holder, value)])
     }
 
     fn end() -> String {
@@ -215,9 +225,6 @@ mod tests {
         };
         let (end, token) = (end(), "    token: 0a1b2c.0123456789abcdeg\n");
         let document = |at: usize, more: &str| format!("{}    {line}\n{more}", own(at));
-        // Nothing is kept of a file with a secret that may be its own, or without one of the lines.
-        assert_eq!(read(&document(1, &format!("    {}\n", hex(&VALUE))), &end, &[&line]), 1);
-        assert_eq!(read(&document(1, ""), &end, &["another line"]), 0);
         assert_eq!(read(&document(1, token), &end, &[&line]), 1);
         // Found in the first one.
         assert_eq!(read(&document(2, ""), &end, &[&line]), 1);
@@ -242,6 +249,74 @@ mod tests {
                 found
             );
         }
+    }
+
+    /// What is found in a second file after a first one that is alike; its own part holds nothing.
+    fn after(first: &str, end: &str, made: &str, catalogue: &Catalogue) -> (usize, String) {
+        let alike = Alike::default();
+        let line = base64([7; 40]);
+        let mut found = (0, String::new());
+        for (own, made) in [(first, made), (&format!("    {line}\n"), line.as_str())] {
+            let text = format!("{own}{end}");
+            let beside = (Some(own.len()), Some(&alike));
+            found = told(&Contents::read_beside(
+                catalogue,
+                || lines(&[made]),
+                beside,
+                text.as_bytes(),
+            ));
+        }
+        found
+    }
+
+    #[test]
+    fn guesses_are_kept_of_a_first_file_without_secrets_of_its_own() {
+        let (end, line) = (end(), base64([7; 40]));
+        let guess = |more: &str| format!("    {line}\n    token: 0a1b2c.0123456789abcdeg\n{more}");
+        let with_secret = guess(&format!("    {}\n", hex(&VALUE)));
+        assert_eq!(after(&guess(""), &end, &line, &catalogue()).0, 1);
+        // It may be the machine's own, and a line that was made is not there.
+        assert_eq!(after(&with_secret, &end, &line, &catalogue()).0, 0);
+        assert_eq!(after(&guess(""), &end, "another line", &catalogue()).0, 0);
+    }
+
+    #[test]
+    fn a_known_secret_of_a_first_file_is_not_said_of_the_others() {
+        let (nobody, line) = (catalogue_of(Holder::Nobody), base64([7; 40]));
+        let first = format!("    {line}\n    {}\n", hex(&VALUE));
+        assert_eq!(after(&first, &end(), &line, &nobody).0, 0);
+        // One in the shared end is, and one in something packed that they share.
+        let with_end = format!("{}    {}\n", end(), base64(VALUE));
+        for first in [first.as_str(), &format!("    {line}\n")] {
+            assert_eq!(after(first, &with_end, &line, &nobody).0, 1);
+        }
+        let packed = base64(gzip(format!("a long text around it: {}", base64(VALUE)).as_bytes()));
+        assert_eq!(
+            after(&format!("    {line}\n    {packed}\n"), &end(), &line, &nobody).0,
+            1
+        );
+    }
+
+    #[test]
+    fn a_secret_is_said_to_be_where_it_is_first() {
+        let (nobody, line) = (catalogue_of(Holder::Nobody), base64([7; 40]));
+        let packed = base64(gzip(format!("a long text around it: {}", base64(VALUE)).as_bytes()));
+        let plain = format!("    {}\n", base64(VALUE));
+        let own = format!("    {line}\n    {packed}\n{}{plain}", end());
+        let alike = Alike::default();
+        let read = || {
+            let text = own.clone() + &end();
+            let beside = (Some(own.len()), Some(&alike));
+            told(&Contents::read_beside(
+                &nobody,
+                || lines(&[&line]),
+                beside,
+                text.as_bytes(),
+            ))
+        };
+        let first = read();
+        assert!(first.1.contains("gzip in it"), "{}", first.1);
+        assert_eq!(read(), first);
     }
 
     #[test]

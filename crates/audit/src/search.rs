@@ -34,8 +34,8 @@ impl Contents {
 
     /// The same, where some lines are certificates and keys that the caller has just made: these are searched for the secrets of
     /// the catalogue alone. Guessing what they might be takes most of the time of a search. From `shared_end` on, many files are
-    /// the same: this part is searched once. Of files that are `alike`, the first one is searched so, and the others for the secrets of
-    /// the catalogue alone.
+    /// the same: this part is searched once. Of files that are `alike`, the first one is searched so. If it lets its guesses be taken over,
+    /// the others are searched for the secrets of the catalogue alone.
     pub fn read_beside(
         catalogue: &Catalogue,
         made: impl FnOnce() -> Vec<secret::Secret<String>>,
@@ -45,10 +45,10 @@ impl Contents {
         let border = shared_end.filter(|border| *border <= bytes.len());
         let end = border.map(|border| &bytes[border..]);
         if let Some(guessed) = alike.zip(end).and_then(|(alike, end)| alike.guessed(end)) {
-            let own = until(bytes, bytes.len() - guessed.end.len(), catalogue.longest());
+            let own = until(bytes, bytes.len() - guessed.end.text().len(), catalogue.longest());
             let mut search = Search::new(catalogue, &[]);
-            search.known(&[], &squeezed(own));
             search.contents.add(&[], &guessed.contents);
+            search.known(&[], &squeezed(own));
             return search.contents;
         }
         if let Some(end) = end {
@@ -69,9 +69,10 @@ impl Contents {
         }
         rest.extend_from_slice(left);
         let mut contents = Self::read(catalogue, &rest);
-        let is_of_all = is_whole && is_text(bytes) && contents.is_of_no_machine(catalogue);
-        if let Some((alike, end)) = alike.zip(end).filter(|_| is_of_all) {
-            alike.keep(end, &contents);
+        if let Some(alike) = alike {
+            let is_of_all = is_whole && is_text(bytes) && contents.is_of_no_machine(catalogue);
+            let end = end.filter(|_| is_of_all);
+            alike.keep(|| Guessed::of(catalogue, end?, &contents));
         }
         contents.add(&[], &own.contents);
         contents
@@ -107,27 +108,42 @@ impl Contents {
     }
 }
 
-/// Files with a shared end that differ before it in short names, in numbers and in lines that were made for each. What is guessed in
-/// one of them is in all.
+/// Files with a shared end. The caller knows that they differ before it in short names, in numbers and in lines that were made for each
+/// alone: so what is guessed in one of them is in all. It has the first one searched before the others, or each run may tell of another
+/// one.
 #[derive(Debug, Default)]
-pub struct Alike(OnceLock<Guessed>);
+pub struct Alike(OnceLock<Option<Guessed>>);
 
+/// The guesses in the first of files that are alike.
 #[derive(Debug)]
 struct Guessed {
-    end: Vec<u8>,
+    end: Arc<SharedEnd>,
     contents: Contents,
 }
 
 impl Alike {
     fn guessed(&self, end: &[u8]) -> Option<&Guessed> {
-        self.0.get().filter(|guessed| guessed.end == end)
+        let guessed = self.0.get()?.as_ref();
+        guessed.filter(|guessed| guessed.end.text() == end)
     }
 
-    fn keep(&self, end: &[u8], contents: &Contents) {
-        self.0.get_or_init(|| Guessed {
-            end: end.to_vec(),
-            contents: contents.clone(),
-        });
+    fn keep(&self, guessed: impl FnOnce() -> Option<Guessed>) {
+        self.0.get_or_init(guessed);
+    }
+}
+
+impl Guessed {
+    /// Without the secrets that are before the end as they are: a name may be the rest of one, and each file is searched for them.
+    fn of(catalogue: &Catalogue, end: &[u8], contents: &Contents) -> Option<Self> {
+        let end = catalogue.ends.same(end)?;
+        let mut search = Search::new(catalogue, &[]);
+        search.contents = contents.clone();
+        search.contents.known.retain(|_, wrapped| !wrapped.is_empty());
+        search.known(&[], &squeezed(end.text()));
+        Some(Self {
+            end,
+            contents: search.contents,
+        })
     }
 }
 
