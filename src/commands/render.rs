@@ -42,7 +42,7 @@ use crate::{
     plan::{NodePlan, Plan},
     record,
     secrets::Bundle,
-    tree::is_update,
+    tree::{UnlockedManifest, is_update},
 };
 
 /// Runs the verb.
@@ -52,9 +52,12 @@ pub fn run(args: &Render) -> Result<(), Failure> {
 
 /// Renders. For `update` it also writes the scripts that change running machines in place.
 pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<(), Failure> {
-    let (project, state) = rayon::join(
+    let (project, (state, last)) = rayon::join(
         || Project::load(&args.inputs.spec),
-        || State::open(args.state.file.as_deref(), &args.inputs),
+        || {
+            let state = State::open(args.state.file.as_deref(), &args.inputs);
+            (state, UnlockedManifest::read(&args.out))
+        },
     );
     let project = project?;
     let nodes = chosen(args, &project)?;
@@ -63,7 +66,7 @@ pub(super) fn run_with(args: &Render, in_place: Option<&cli::Update>) -> Result<
     if args.out == Path::new("-") {
         return print(args, &project, &nodes, &secrets, &state);
     }
-    let tree = begin(args, &project, &secrets.bundle)?;
+    let tree = begin(args, &project, (&secrets.bundle, last))?;
     let state = state.with_tree(&args.out, tree.last(), args.state.adopt_tree)?;
     let applying = in_place.map_or(Applying::NEVER, scripts::applying);
     let mut update = update(args, &project, &secrets, &state, (tree.last(), applying), &nodes)?;
@@ -367,8 +370,12 @@ fn escaped(content: &[u8], engine: TemplateEngine) -> Result<String, Failure> {
 }
 
 /// Begins a new tree beside the last one, which must be of the same cluster.
-fn begin(args: &Render, project: &Project, bundle: &Bundle) -> Result<TreeWriter, Failure> {
-    let tree = TreeWriter::begin(&args.out)?;
+fn begin(
+    args: &Render,
+    project: &Project,
+    (bundle, last): (&Bundle, Option<UnlockedManifest>),
+) -> Result<TreeWriter, Failure> {
+    let tree = TreeWriter::begin_after(&args.out, last)?;
     same_cluster(&args.out, tree.last(), &project.plan.name, bundle)?;
     Ok(tree)
 }

@@ -14,7 +14,7 @@ use std::{
 
 use firelay::delivery::{
     Manifest, ManifestFile,
-    tree::{Error, Report, TreeReader, TreeWriter},
+    tree::{Error, Report, TreeReader, TreeWriter, UnlockedManifest},
 };
 use rayon::prelude::*;
 
@@ -386,6 +386,31 @@ fn two_renders_do_not_mix() {
     let out = Out::new();
     let _first = out.put(&TREE).unwrap();
     assert!(matches!(out.put(&TREE).unwrap_err(), Error::Busy { .. }));
+}
+
+#[test]
+fn a_manifest_that_was_read_before_the_lock_counts_as_long_as_nobody_changes_it() {
+    let out = Out::new();
+    assert!(UnlockedManifest::read(&out.root()).is_none());
+    out.render(&TREE).unwrap();
+    let paths = |unlocked| {
+        let writer = TreeWriter::begin_after(&out.root(), unlocked).unwrap();
+        let files = writer.last().unwrap().files.iter();
+        files.map(|file| file.path.clone()).collect::<Vec<_>>()
+    };
+    let read = || UnlockedManifest::read(&out.root());
+    let (before, of_tree) = (read(), paths(None));
+    assert!(before.is_some());
+    assert_eq!(paths(read()), of_tree);
+    out.render(&NEXT).unwrap();
+    assert_ne!(paths(None), of_tree);
+    assert_eq!(paths(before), paths(None));
+    fs::write(out.at("manifest.json"), "{}").unwrap();
+    assert!(read().is_none());
+    assert!(matches!(
+        TreeWriter::begin_after(&out.root(), None).unwrap_err(),
+        Error::Manifest { .. }
+    ));
 }
 
 #[test]

@@ -18,6 +18,6 @@ pub use error::Error;
 pub use machines::{Document, Machine, machines};
 pub use manifest::{Generation, Manifest, ManifestFile, ManifestPort};
 pub use names::{MANIFEST, UPDATE, is_update};
-pub use reader::TreeReader;
+pub use reader::{TreeReader, UnlockedManifest};
 pub use vocabulary::{DeliveryForm, DocumentFormat, Encoding, Exposure, Place, Role};
 pub use writer::{Report, TreeWriter, gitignore};

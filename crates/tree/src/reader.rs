@@ -61,31 +61,66 @@ pub(crate) fn owned_files(last: Option<&Manifest>, stale: &[PathBuf]) -> BTreeSe
     let dying = stale
         .iter()
         .filter_map(|directory| last_manifest(&directory.join(MANIFEST)).unwrap_or_default());
-    let manifests = last.cloned().into_iter().chain(dying);
-    let files = manifests.flat_map(|manifest| manifest.files);
-    files.map(|file| file.path).collect()
+    let last = last.iter().flat_map(|last| &last.files);
+    let dying = dying.flat_map(|manifest| manifest.files);
+    last.map(|file| file.path.clone())
+        .chain(dying.map(|file| file.path))
+        .collect()
+}
+
+/// The manifest of a tree that is not locked: another render may replace it.
+#[derive(Debug)]
+pub struct UnlockedManifest {
+    text: Vec<u8>,
+    manifest: Manifest,
+}
+
+impl UnlockedManifest {
+    /// Reads it; `None` without a valid one.
+    pub fn read(out: &Path) -> Option<Self> {
+        let path = out.join(MANIFEST);
+        let text = manifest_text(&path).ok()??;
+        let manifest = parsed(&path, &text).ok()?;
+        Some(Self { text, manifest })
+    }
 }
 
 /// The manifest of the last render, if there was one. A file that is no valid manifest may not be replaced.
 pub(crate) fn last_manifest(path: &Path) -> Result<Option<Manifest>, Error> {
+    last_manifest_or(path, None)
+}
+
+/// The same. If `unlocked` has this text, it is not parsed again.
+pub(crate) fn last_manifest_or(path: &Path, unlocked: Option<UnlockedManifest>) -> Result<Option<Manifest>, Error> {
+    let Some(text) = manifest_text(path)? else {
+        return Ok(None);
+    };
+    match unlocked.filter(|unlocked| unlocked.text == text) {
+        Some(unlocked) => Ok(Some(unlocked.manifest)),
+        None => parsed(path, &text).map(Some),
+    }
+}
+
+fn manifest_text(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    match fs::read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(failed("read", path)(error)),
+    }
+}
+
+fn parsed(path: &Path, text: &[u8]) -> Result<Manifest, Error> {
     let foreign = |reason: String| Error::Manifest {
         path: path.to_owned(),
         reason,
     };
-    let text = match fs::read(path) {
-        Ok(text) => text,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(failed("read", path)(error)),
-    };
-    let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
+    let manifest: Manifest = serde_json::from_slice(text).map_err(|error| foreign(error.to_string()))?;
     if (manifest.api_version.as_str(), manifest.kind.as_str()) != (Manifest::API_VERSION, Manifest::KIND) {
         return Err(foreign(format!("it is {} {}", manifest.api_version, manifest.kind)));
     }
     match manifest.files.iter().find(|file| check_name(&file.path).is_err()) {
         Some(file) => Err(foreign(format!("it names {:?}", file.path))),
-        None => Ok(Some(manifest)),
+        None => Ok(manifest),
     }
 }
 

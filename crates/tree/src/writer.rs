@@ -23,7 +23,7 @@ use crate::{
     disk::{Lock, Root, failed, lock, sync},
     exchange, in_place,
     names::{GITIGNORE, MANIFEST, check_name, is_update, parents},
-    reader::{self, last_manifest, owned_files},
+    reader::{self, UnlockedManifest, last_manifest_or, owned_files},
     staging::{Staging, stale_staging},
 };
 
@@ -84,11 +84,16 @@ impl Entry {
 impl TreeWriter {
     /// Creates the directory if it is missing, locks it, removes leftovers of killed runs, and reads the last manifest.
     pub fn begin(out: &Path) -> Result<Self, Error> {
+        Self::begin_after(out, None)
+    }
+
+    /// The same for a caller that has read the manifest before. It is parsed again only if it has another text now.
+    pub fn begin_after(out: &Path, unlocked: Option<UnlockedManifest>) -> Result<Self, Error> {
         let root = Root::open(out)?;
         let lock = lock(&root.path)?;
         let left = exchange::clear(&root.path);
         let stale = stale_staging(&root.path)?;
-        let last = last_manifest(&root.path.join(MANIFEST))?;
+        let last = last_manifest_or(&root.path.join(MANIFEST), unlocked)?;
         let writer = Self {
             staging: Staging::create(&root.path)?,
             root,
