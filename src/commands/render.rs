@@ -394,7 +394,7 @@ fn kept_groups<'a>(
     })
 }
 
-/// The digests of the workers' inputs. A render of some machines removes those of these machines, and keeps the others.
+/// The digests of the workers' inputs. A render of some machines removes those of machines whose files it changes, and keeps the others.
 fn inputs(
     args: &Render,
     project: &Project,
@@ -405,7 +405,7 @@ fn inputs(
         return kept::inputs(project, assembly, &manifest.files);
     }
     let mut inputs = tree.last().map(|last| last.inputs.clone()).unwrap_or_default();
-    inputs.retain(|name, _| !args.node.contains(name));
+    inputs.retain(|name, _| !args.node.contains(name) || tree.is_unchanged(name));
     inputs
 }
 

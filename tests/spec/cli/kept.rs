@@ -47,8 +47,16 @@ fn add(desk: &Desk) {
 }
 
 /// Changes after which some documents are others, or not what the last render wrote.
-const CHANGES: [(&str, Change); 17] = [
+const CHANGES: [(&str, Change); 18] = [
     ("nothing", |_| ()),
+    (
+        "one machine is rendered alone, for another spec with the same document",
+        |desk| {
+            edit(desk, "cluster.yaml", "10.0.0.22", "10.0.0.52");
+            run(desk, &["render", "--node", "w3"]);
+            edit(desk, "cluster.yaml", "10.0.0.52", "10.0.0.22");
+        },
+    ),
     ("a worker comes", add),
     ("a worker goes", |desk| {
         edit(
@@ -202,6 +210,22 @@ fn what_keeps_documents_does_what_makes_all_of_them() {
         change(&desk);
         assert_same(title, &desk);
     }
+}
+
+#[test]
+fn a_machine_without_a_change_that_is_rendered_alone_changes_nothing() {
+    let desk = cluster_of(SPEC, false);
+    let (before, manifest) = (tree(&desk.at("out")), desk.read(MANIFEST));
+    run(&desk, &["render", "--node", "w2"]);
+    assert_eq!(desk.read(MANIFEST), manifest);
+    assert_eq!(tree(&desk.at("out")), before);
+    edit(&desk, "cluster.yaml", "10.0.0.22", "10.0.0.52");
+    run(&desk, &["render", "--node", "w2", "--node", "w3"]);
+    let inputs: Value = serde_json::from_str(&desk.read(MANIFEST)).unwrap();
+    assert_eq!(
+        (&inputs["inputs"]["w2"], inputs["inputs"]["w3"].is_string()),
+        (&Value::Null, true)
+    );
 }
 
 /// A name that makes a document too large for the form of the first one's: 16,420 bytes, where others have 16,300 and 16,384 fit. Keys and
