@@ -9,6 +9,7 @@ use std::{
 };
 
 use firelay_verify::{Cause, Chosen};
+use rayon::prelude::*;
 use time::OffsetDateTime;
 
 use self::report::{Written, report};
@@ -441,7 +442,8 @@ fn write_nodes(
     Ok(in_order(nodes, written))
 }
 
-/// Writes the files of some nodes. Of documents that are alike, the first one is searched before the others.
+/// Writes the files of some nodes. Of documents that are alike, the first one is searched before the others. The error is that of the
+/// first node that fails in this order.
 fn write_some(
     assembly: &Assembly<'_>,
     tree: &TreeWriter,
@@ -450,16 +452,17 @@ fn write_some(
 ) -> Result<Vec<WrittenNode>, Failure> {
     let alike = audit::alike(&project.plan, nodes);
     let own = |node: &NodePlan| alike.get(node.name.as_str());
-    let write = |nodes: &[&NodePlan]| {
-        let written = for_each_node(nodes, |node| {
-            write_node(assembly, tree, (catalogue, own(node)), project, node)
-        });
-        written.map_err(|failure| measure::explained(project, Basis::of(assembly), failure))
-    };
-    let is_first = |node: &&&NodePlan| own(node).is_some_and(|own| own.is_first);
-    let (first, others): (Vec<_>, Vec<_>) = nodes.iter().partition(is_first);
-    let mut written = write(&first)?;
-    written.extend(write(&others)?);
+    let explained = |failure| measure::explained(project, Basis::of(assembly), failure);
+    let write = |node: &NodePlan| write_node(assembly, tree, (catalogue, own(node)), project, node);
+    let (first, mut others): (Vec<_>, Vec<_>) =
+        { nodes.iter().enumerate() }.partition(|(_, node)| own(node).is_some_and(|own| own.is_first));
+    let written: Vec<_> = first.par_iter().map(|(_, node)| write(node)).collect();
+    let failed = written.iter().position(Result::is_err).map(|at| first[at].0);
+    others.retain(|(place, _)| failed.is_none_or(|failed| *place < failed));
+    let others: Vec<_> = others.into_iter().map(|(_, node)| *node).collect();
+    let others = for_each_node(&others, write).map_err(explained)?;
+    let mut written = written.into_iter().collect::<Result<Vec<_>, _>>().map_err(explained)?;
+    written.extend(others);
     Ok(written)
 }
 

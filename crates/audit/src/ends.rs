@@ -290,11 +290,15 @@ mod tests {
         for first in [first.as_str(), &format!("    {line}\n")] {
             assert_eq!(after(first, &with_end, &line, &nobody).0, 1);
         }
+        // The second file lacks what is packed: it is said to have it, because the first one has nothing else.
         let packed = base64(gzip(format!("a long text around it: {}", base64(VALUE)).as_bytes()));
-        assert_eq!(
-            after(&format!("    {line}\n    {packed}\n"), &end(), &line, &nobody).0,
-            1
-        );
+        let with_packed = format!("    {line}\n    {packed}\n");
+        assert_eq!(after(&with_packed, &end(), &line, &nobody).0, 1);
+        // A file that has it as it is says nothing of the others, not even what is packed.
+        let with_both = format!("{with_packed}    {}\n", hex(&VALUE));
+        assert_eq!(after(&with_both, &end(), &line, &nobody).0, 0);
+        let packed_end = format!("{}    {packed}\n", end());
+        assert_eq!(after(&first, &packed_end, &line, &nobody).0, 1);
     }
 
     #[test]

@@ -34,8 +34,8 @@ impl Contents {
 
     /// The same, where some lines are certificates and keys that the caller has just made: these are searched for the secrets of
     /// the catalogue alone. Guessing what they might be takes most of the time of a search. From `shared_end` on, many files are
-    /// the same: this part is searched once. Of files that are `alike`, the first one is searched so. If it lets its guesses be taken over,
-    /// the others are searched for the secrets of the catalogue alone.
+    /// the same: this part is searched once. Of files that are `alike`, the first one is searched so. If its guesses hold for the others,
+    /// these are searched for the secrets of the catalogue alone.
     pub fn read_beside(
         catalogue: &Catalogue,
         made: impl FnOnce() -> Vec<secret::Secret<String>>,
@@ -71,8 +71,8 @@ impl Contents {
         let mut contents = Self::read(catalogue, &rest);
         if let Some(alike) = alike {
             let is_of_all = is_whole && is_text(bytes) && contents.is_of_no_machine(catalogue);
-            let end = end.filter(|_| is_of_all);
-            alike.keep(|| Guessed::of(catalogue, end?, &contents));
+            let border = border.filter(|border| is_of_all && own.has_known(until(bytes, *border, catalogue.longest())));
+            alike.keep(|| Guessed::of(catalogue, &bytes[border?..], contents.clone()));
         }
         contents.add(&[], &own.contents);
         contents
@@ -108,9 +108,9 @@ impl Contents {
     }
 }
 
-/// Files with a shared end. The caller knows that they differ before it in short names, in numbers and in lines that were made for each
-/// alone: so what is guessed in one of them is in all. It has the first one searched before the others, or each run may tell of another
-/// one.
+/// Files with a shared end. Before it they differ only in short names, in numbers, and in lines that were made for each file: so what is
+/// guessed in one of them is in all. The caller guarantees this. It has the first one searched before the others, so that the same
+/// findings come in each run.
 #[derive(Debug, Default)]
 pub struct Alike(OnceLock<Option<Guessed>>);
 
@@ -133,17 +133,9 @@ impl Alike {
 }
 
 impl Guessed {
-    /// Without the secrets that are before the end as they are: a name may be the rest of one, and each file is searched for them.
-    fn of(catalogue: &Catalogue, end: &[u8], contents: &Contents) -> Option<Self> {
+    fn of(catalogue: &Catalogue, end: &[u8], contents: Contents) -> Option<Self> {
         let end = catalogue.ends.same(end)?;
-        let mut search = Search::new(catalogue, &[]);
-        search.contents = contents.clone();
-        search.contents.known.retain(|_, wrapped| !wrapped.is_empty());
-        search.known(&[], &squeezed(end.text()));
-        Some(Self {
-            end,
-            contents: search.contents,
-        })
+        Some(Self { end, contents })
     }
 }
 
@@ -219,6 +211,14 @@ impl<'c> Search<'c> {
         self.catalogue.find(text, &mut |number| {
             known.entry(number).or_insert_with(|| wrapping(wraps));
         });
+    }
+
+    /// Whether all known secrets of a text, as they are, were found already. A name may be a part of another one.
+    fn has_known(&self, text: &[u8]) -> bool {
+        let mut other = Search::new(self.catalogue, &[]);
+        other.known(&[], &squeezed(text));
+        let known = &self.contents.known;
+        other.contents.known.keys().all(|number| known.contains_key(number))
     }
 
     fn marks(&mut self, wraps: &[Wrap], layer: &[u8]) {

@@ -65,6 +65,49 @@ fn the_first_node_that_is_too_large_is_named_however_threads_run() {
     }
 }
 
+/// Machines of several rows and a pool, which have no settings of their own, with a file in each document.
+fn with_file(machines: &str, bytes: usize) -> Desk {
+    let desk = Desk::empty();
+    let content = noise(bytes);
+    desk.write(
+        "cluster.yaml",
+        &format!(
+            "apiVersion: firelay.dev/v1alpha1\nkind: Cluster\nname: rows\nkubernetes: {{ version: 1.36.4 }}\n\
+             endpoint: {{ host: api.rows.example.com }}\nos: ubuntu-24.04\nplatform: aws\n\
+             files: [{{ path: /etc/x, content: {content} }}]\n\
+             nodes:\n  - {{ name: cp1, roles: [control-plane], addresses: [10.0.0.11] }}\n{machines}"
+        ),
+    );
+    desk
+}
+
+#[test]
+fn each_row_and_pool_without_settings_is_measured() {
+    let desk = with_file(
+        "  - { name: 'w{1..2}', roles: [worker], addresses: [10.0.0.21-10.0.0.22] }\n  \
+         - { name: work, roles: [worker], addresses: [10.0.0.31] }\n\
+         pools: [{ name: burst-with-a-long-name, roles: [worker] }]\n",
+        30_000,
+    );
+    let ran = desk.run(&["check"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    for documents in ["the document of cp1 is too", "the documents of work and 2 more are too"] {
+        assert!(ran.stderr.contains(documents), "{documents}: {ran:?}");
+    }
+}
+
+#[test]
+fn the_first_node_that_is_too_large_is_named_before_the_first_of_its_class() {
+    let desk = with_file(
+        "  - { name: 'a{1..2}', roles: [worker], addresses: [10.0.0.21-10.0.0.22] }\n",
+        40_000,
+    );
+    desk.run(&["secrets", "new"]);
+    let ran = desk.run(&["render"]);
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(ran.stderr.contains("\nerror: cp1: "), "{ran:?}");
+}
+
 #[test]
 fn a_second_render_uses_the_bundle_and_rewrites_nothing() {
     let desk = Desk::with_spec("ha-ubuntu");
