@@ -2,7 +2,7 @@
 //!
 //! Each suggested change was tried: the spec is resolved with it, and the documents are rendered again.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use firelay_yaml::diagnostic::Diagnostic;
 use rayon::prelude::*;
@@ -147,7 +147,7 @@ pub fn fit(project: &Project) -> Result<Fit, Failure> {
 /// The machines of each platform and role whose documents do not fit, or hardly.
 fn tight<'p>(project: &'p Project, basis: Basis<'_>) -> Result<Vec<Tight<'p>>, Failure> {
     let assembly = Assembly::new(project, basis.bundle, basis.founded)?;
-    let classes = project.plan.classes(representatives(&project.plan)).into_par_iter();
+    let classes = project.plan.classes(representatives(project)).into_par_iter();
     let tight = classes.map(|class| tight_of_class(&assembly, class));
     let mut tight: Vec<_> = tight.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
     tight.sort_unstable_by_key(|(row, _)| *row);
@@ -209,12 +209,14 @@ fn is_limited(node: &NodePlan) -> bool {
         .is_some_and(|data| data.limit.is_some())
 }
 
-/// The founder and the machine with the longest name of each group: other documents are not larger.
-fn representatives(plan: &Plan) -> Vec<&NodePlan> {
-    let mut rows: BTreeMap<(*const (), bool), &NodePlan> = BTreeMap::new();
+/// The founder, and of each entry of `nodes` and `pools` the machine with the longest name: the other documents of an entry are not larger.
+fn representatives(project: &Project) -> Vec<&NodePlan> {
+    let spec = project.spec.draft.value.as_ref();
+    let row_of = spec.map(plan::rows).unwrap_or_default();
+    let mut rows: BTreeMap<(Option<usize>, bool), &NodePlan> = BTreeMap::new();
     let mut order = Vec::new();
-    for node in plan.nodes.iter().filter(|node| is_limited(node)) {
-        let key = (Arc::as_ptr(&node.host).cast(), node.founder);
+    for node in project.plan.nodes.iter().filter(|node| is_limited(node)) {
+        let key = (row_of.get(&node.name).copied(), node.founder);
         match rows.get(&key) {
             Some(other) if other.name.len() >= node.name.len() => {}
             Some(_) => drop(rows.insert(key, node)),

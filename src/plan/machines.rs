@@ -41,6 +41,16 @@ pub fn place(spec: &Spec, name: &str) -> Option<Span> {
     node.or_else(|| pool().map(|pool| pool.name.span))
 }
 
+/// Numbers of entries: which of `nodes`, and after these of `pools`, each name of a machine or pool comes from.
+pub fn rows(spec: &Spec) -> HashMap<String, usize> {
+    let nodes = spec.nodes.iter();
+    let nodes = nodes.map(|node| ranges::names(&node.name).unwrap_or_default());
+    let pools = spec.pools.iter().map(|pool| vec![pool.name.value.clone()]);
+    let rows = nodes.chain(pools).enumerate();
+    rows.flat_map(|(row, names)| names.into_iter().map(move |name| (name, row)))
+        .collect()
+}
+
 fn expand_row<'a>(node: &'a Node, left: &mut usize, report: &mut Report) -> NodeGroup<'a> {
     let mut names = report.take(row_names(&node.name)).unwrap_or_default();
     if names.len() > *left {

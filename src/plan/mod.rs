@@ -74,7 +74,7 @@ pub use images::{Images, of_kubeadm};
 pub use interfaces::{BondPlan, Device, InterfacePlan, RoutePlan};
 pub use labels::{set_by_cloud, set_by_kubelet};
 pub use load::load;
-pub use machines::place;
+pub use machines::{place, rows};
 pub use model::*;
 pub use names::is_cluster_name;
 pub use patches::{Scope, ScopedPatch};

@@ -90,8 +90,6 @@ impl<'a> Nodes<'a> {
         let Some((template, interfaces)) = self.resolve_machine(&machine, report) else {
             return;
         };
-        // A row has an allocation of its own: by it `check` knows the machines of which it measures one document.
-        let host = Arc::new((*template.node.host).clone());
         let named = group.names.iter().zip(interfaces).zip(macs).enumerate();
         nodes.extend(named.map(|(at, ((name, interfaces), mac))| NodePlan {
             name: name.clone(),
@@ -99,7 +97,6 @@ impl<'a> Nodes<'a> {
             mac,
             uuid: uuid.clone(),
             interfaces,
-            host: host.clone(),
             ..template.node.clone()
         }));
     }
@@ -129,7 +126,6 @@ impl<'a> Nodes<'a> {
             name: pool.name.value.clone(),
             pool: true,
             identity: JoinIdentity::Token,
-            host: Arc::new((*template.node.host).clone()),
             ..template.node.clone()
         })
     }
