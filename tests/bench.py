@@ -2,7 +2,7 @@
 
 Each call runs several times. The fastest counts: what else runs on a machine only adds time.
 """
-import json, os, resource, shutil, subprocess, sys, tempfile, time
+import json, os, re, resource, shutil, subprocess, sys, tempfile, time
 
 WRITE = "--write" in sys.argv
 MACHINES = int(next((word for word in sys.argv[1:] if word.isdigit()), 5000))
@@ -90,9 +90,22 @@ def prepare(name, at, directory):
             os.remove(os.path.join(directory, record))
     if name == "plan without a change" and at == 0:
         run("", ["render", "--founded"], directory)
+    if name == "render --node":
+        change_address(directory, f"w{5 + at}", f"172.31.1.{at + 1}")
     if name == "one more machine":
         with open(os.path.join(directory, "cluster.yaml"), "a") as file:
             file.write(f"  - {{ name: more{at}, roles: [worker], addresses: [172.31.0.{at + 1}] }}\n")
+
+
+def change_address(directory, machine, address):
+    """Gives a machine another address, so that its document is another one."""
+    path = os.path.join(directory, "cluster.yaml")
+    with open(path) as file:
+        text = file.read()
+    changed = re.sub(rf"(name: {machine}, .*addresses: \[)[^]]*", rf"\g<1>{address}", text)
+    assert changed != text, machine
+    with open(path, "w") as file:
+        file.write(changed)
 
 
 def line(row, pace):
