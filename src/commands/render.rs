@@ -442,8 +442,8 @@ fn write_nodes(
     Ok(in_order(nodes, written))
 }
 
-/// Writes the files of some nodes. Of documents that are alike, the first one is searched before the others. The error is that of the
-/// first node that fails in this order.
+/// Writes the files of some nodes. Of documents that are alike, the first one is written and searched before the others. The error is that
+/// of the first node that fails in the given order.
 fn write_some(
     assembly: &Assembly<'_>,
     tree: &TreeWriter,

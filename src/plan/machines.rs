@@ -41,7 +41,7 @@ pub fn place(spec: &Spec, name: &str) -> Option<Span> {
     node.or_else(|| pool().map(|pool| pool.name.span))
 }
 
-/// Numbers of entries: which of `nodes`, and after these of `pools`, each name of a machine or pool comes from.
+/// The number of the entry that each name comes from. Entries of `pools` follow those of `nodes`.
 pub fn rows(spec: &Spec) -> HashMap<String, usize> {
     let nodes = spec.nodes.iter();
     let nodes = nodes.map(|node| ranges::names(&node.name).unwrap_or_default());

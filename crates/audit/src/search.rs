@@ -71,8 +71,11 @@ impl Contents {
         let mut contents = Self::read(catalogue, &rest);
         if let Some(alike) = alike {
             let is_of_all = is_whole && is_text(bytes) && contents.is_of_no_machine(catalogue);
-            let border = border.filter(|border| is_of_all && own.has_known(until(bytes, *border, catalogue.longest())));
-            alike.keep(|| Guessed::of(catalogue, &bytes[border?..], contents.clone()));
+            let before = |border| until(bytes, border, catalogue.longest());
+            alike.keep(|| {
+                let border = border.filter(|border| is_of_all && own.has_known(before(*border)))?;
+                Guessed::of(catalogue, &bytes[border..], contents.clone())
+            });
         }
         contents.add(&[], &own.contents);
         contents
@@ -213,7 +216,7 @@ impl<'c> Search<'c> {
         });
     }
 
-    /// Whether all known secrets of a text, as they are, were found already. A name may be a part of another one.
+    /// Whether all known secrets of a text, as they are, were found already. A machine's name may be a part of a secret.
     fn has_known(&self, text: &[u8]) -> bool {
         let mut other = Search::new(self.catalogue, &[]);
         other.known(&[], &squeezed(text));
