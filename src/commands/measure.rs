@@ -209,7 +209,8 @@ fn is_limited(node: &NodePlan) -> bool {
         .is_some_and(|data| data.limit.is_some())
 }
 
-/// The founder, and of each entry of `nodes` and `pools` the machine with the longest name. Its document is the largest of the entry.
+/// The founder, and of each entry of `nodes` and `pools` the machine with the longest name. Its document is the largest of the entry,
+/// unless a patch is for another machine of it.
 fn representatives(project: &Project) -> Vec<&NodePlan> {
     let spec = project.spec.draft.value.as_ref();
     let row_of = spec.map(plan::rows).unwrap_or_default();

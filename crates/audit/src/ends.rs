@@ -251,7 +251,7 @@ mod tests {
         }
     }
 
-    /// What is found in a second file after a first one that is alike; its own part holds nothing.
+    /// Searches a first file and a second one that is alike, and returns the findings in the second. Its own part holds nothing.
     fn after(first: &str, end: &str, made: &str, catalogue: &Catalogue) -> (usize, String) {
         let alike = Alike::default();
         let line = base64([7; 40]);
